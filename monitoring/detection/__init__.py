@@ -1,0 +1,1 @@
+"""The detector: text in, values out. Imports no Django, no network, no clock and holds no state."""

@@ -1,0 +1,77 @@
+"""What a comparison says, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """The four outcomes that compare two good captures."""
+
+    NONE = "none"
+    NOISE = "noise"
+    CONTENT = "content"
+    FIELD = "field"
+
+
+class EditKind(StrEnum):
+    """What happened to one block."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    REWORDED = "reworded"
+    MOVED = "moved"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One sentence of the explanation: a stable code, the English sentence, and its figures."""
+
+    code: str
+    text: str
+    data: dict[str, str | int | float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One block edit: indexes into the two readings' blocks (-1 where there is no side).
+
+    `explained` names the rule that calls it noise (`volatile-pattern`, `volatile-slot`, `return`,
+    `rotation`, `reorder`, `moved`, `furniture`, `consent`, `variant`, `ignore-rule`); empty means substance.
+    """
+
+    kind: EditKind
+    old: int
+    new: int
+    explained: str = ""
+    weight: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The limits a judgement is made with; a page type's, or a monitor's own.
+
+    threshold: bits (0..64) of fingerprint distance above which the distance speaks for content.
+    cut: substance score (0..1) from which a change is content.
+    """
+
+    threshold: int = 3
+    cut: float = 0.5
+    order_matters: bool = False
+    case_matters: bool = False
+    ignore_patterns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Kind, how much, and why. `delta` is the block delta (<= 2 KB) to store with the check."""
+
+    kind: Kind
+    score: float
+    distance: int
+    settings: Settings
+    reasons: tuple[Reason, ...] = ()
+    edits: tuple[Edit, ...] = ()
+    delta: bytes = b""
+    visible_difference: bool = False

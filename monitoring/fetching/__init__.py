@@ -1,0 +1,1 @@
+"""The fetcher: requests in, captures out. Imports no Django and reads no settings."""

@@ -1,0 +1,126 @@
+"""Requests and captures: the values that go into the fetcher and come out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VantageSpec:
+    """From where and as whom we ask; the same at every run of a monitor, so that only time differs.
+
+    `proxy_url` may hold credentials (for example `http://customer-NAME-country-de:secret@host:port`).
+    """
+
+    name: str = "default"
+    country: str = ""
+    proxy_url: str = ""
+    language: str = "en-US,en;q=0.8"
+    user_agent: str = ""
+    time_zone: str = "UTC"
+    viewport: tuple[int, int] = (1280, 900)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Budgets of one fetch. Seconds are for the whole fetch, redirects included; bytes are decoded bytes."""
+
+    total_s: float = 30.0
+    max_bytes: int = 10 * 1024 * 1024
+    max_redirects: int = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exemption:
+    """The one way past the address guard: the product's own pages, exact origin and path prefix, no redirects."""
+
+    origin: str
+    path_prefix: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderSpec:
+    """How a page that needs JavaScript is waited for: a selector, or a network quiet for `quiet_ms`."""
+
+    wait_selector: str = ""
+    quiet_ms: int = 500
+    screenshot: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchRequest:
+    """One page to fetch. `key` comes back on the result (the monitor's id)."""
+
+    key: int
+    url: str
+    vantage: VantageSpec = field(default_factory=VantageSpec)
+    limits: Limits = field(default_factory=Limits)
+    etag: str = ""
+    last_modified: str = ""
+    charset_hint: str = ""
+    render: RenderSpec | None = None
+    exemption: Exemption | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hop:
+    """One redirect that was followed."""
+
+    status: int
+    url: str
+    location: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capture:
+    """What the site answered. `body` is the decoded (decompressed) bytes; `html` the text in its charset.
+
+    For a rendered page `html` is the serialised DOM and `body` its UTF-8 bytes; `screenshot` is a PNG.
+    `not_modified` is a 304: body and html are empty then.
+    """
+
+    key: int
+    url: str
+    final_url: str
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    html: str
+    charset: str
+    charset_source: str
+    content_type: str
+    redirects: tuple[Hop, ...]
+    peer_address: str
+    certificate_sha256: str
+    started_at: datetime
+    duration_ms: int
+    not_modified: bool = False
+    rendered: bool = False
+    screenshot: bytes | None = None
+
+    def header(self, name: str) -> str:
+        """First value of a response header, or the empty string."""
+        wanted = name.lower()
+        return next((value for key, value in self.headers if key.lower() == wanted), "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A fetch that brought no page. `reason` is a stable code, `message` says what was found and expected.
+
+    `transient` failures are worth a retry soon; the others wait for a person or for the site.
+    """
+
+    key: int
+    url: str
+    reason: str
+    message: str
+    transient: bool
+    started_at: datetime
+    duration_ms: int
+    final_url: str = ""
+    redirects: tuple[Hop, ...] = ()
+
+
+type Outcome = Capture | Failure
