@@ -1,0 +1,35 @@
+"""The machine side's tables, one noun a file."""
+
+from monitoring.models.calibration import CalibrationRun
+from monitoring.models.change import Change, FieldChange
+from monitoring.models.check import Check, Outcome
+from monitoring.models.monitor import Monitor, MonitorMemory, MonitorState, Renderer, SettingChange
+from monitoring.models.outbox import OutboxMessage
+from monitoring.models.page_type import PageType
+from monitoring.models.rules import FieldRule, IgnoreRule
+from monitoring.models.site import Site
+from monitoring.models.snapshot import Payload, Snapshot
+from monitoring.models.team import Team
+from monitoring.models.vantage import Vantage
+
+__all__ = [
+    "CalibrationRun",
+    "Change",
+    "Check",
+    "FieldChange",
+    "FieldRule",
+    "IgnoreRule",
+    "Monitor",
+    "MonitorMemory",
+    "MonitorState",
+    "OutboxMessage",
+    "Outcome",
+    "PageType",
+    "Payload",
+    "Renderer",
+    "SettingChange",
+    "Site",
+    "Snapshot",
+    "Team",
+    "Vantage",
+]

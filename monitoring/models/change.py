@@ -1,0 +1,146 @@
+"""Changes: what waits for a person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import models
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+from monitoring.models.check import Check
+from monitoring.models.monitor import Monitor
+from monitoring.models.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+
+
+class ChangeQuerySet(models.QuerySet["Change"]):
+    """Changes, by who may see them and by whether they wait."""
+
+    def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> ChangeQuerySet:
+        """Changes of the user's teams' monitors; all of them for a superuser."""
+        if getattr(user, "is_superuser", False):
+            return self
+        return self.filter(monitor__team__members=user.pk)
+
+    def waiting(self) -> ChangeQuerySet:
+        """Changes that want a verdict now."""
+        return self.filter(state=Change.State.OPEN)
+
+
+class Change(models.Model):
+    """A machine-made item: prior snapshot, new snapshot, diff, score, reasons."""
+
+    class Kind(models.TextChoices):
+        CONTENT = "content", _("content")
+        FIELD = "field", _("field")
+        GONE = "gone", _("page gone")
+        REDIRECT = "redirect", _("new address")
+        AUDIT = "audit", _("audit sample")
+
+    class State(models.TextChoices):
+        OPEN = "open", _("open")
+        SNOOZED = "snoozed", _("snoozed")
+        APPROVED = "approved", _("approved")
+        DISMISSED = "dismissed", _("dismissed")
+
+    monitor = models.ForeignKey(Monitor, on_delete=models.CASCADE, related_name="changes")
+    check_row = models.ForeignKey(Check, on_delete=models.PROTECT, related_name="changes")
+    prior = models.ForeignKey(Snapshot, on_delete=models.PROTECT, related_name="changes_from")
+    new = models.ForeignKey(Snapshot, on_delete=models.PROTECT, null=True, blank=True, related_name="changes_to")
+    kind = models.CharField(_("kind"), max_length=10, choices=Kind.choices)
+    state = models.CharField(_("state"), max_length=10, choices=State.choices, default=State.OPEN)
+    version = models.PositiveIntegerField(default=1)  # rises with every fold, verdict, undo and snooze
+    opened_at = models.DateTimeField(_("opened"))
+    updated_at = models.DateTimeField(_("last seen"))
+    closed_at = models.DateTimeField(null=True, blank=True)
+    snoozed_until = models.DateTimeField(null=True, blank=True)  # null while snoozed: until the page changes again
+    priority = models.PositiveSmallIntegerField(_("priority"), default=1)  # 0 low .. 3 urgent
+    score = models.FloatField(_("score"), null=True, blank=True)
+    cut = models.FloatField(null=True, blank=True)
+    distance = models.PositiveSmallIntegerField(_("distance"), null=True, blank=True)
+    threshold = models.PositiveSmallIntegerField(null=True, blank=True)
+    reasons = models.JSONField(default=list, blank=True)
+    flags = models.JSONField(default=list, blank=True)
+    diff = models.JSONField(default=dict, blank=True)
+    diff_hash = models.CharField(max_length=64, blank=True)
+    say = models.JSONField(default=list, blank=True)  # the one sentence of the queue row
+    added = models.PositiveIntegerField(default=0)
+    removed = models.PositiveIntegerField(default=0)
+    places = models.PositiveIntegerField(default=0)
+    folded = models.PositiveIntegerField(_("newer captures folded in"), default=0)
+    search_text = models.TextField(blank=True)
+
+    objects = ChangeQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-priority", "opened_at", "pk"]
+        verbose_name = _("change")
+        verbose_name_plural = _("changes")
+        constraints = [
+            # one open change per monitor: a newer one folds into it
+            models.UniqueConstraint(
+                fields=["monitor"],
+                condition=models.Q(state__in=["open", "snoozed"]),
+                name="change_one_open_per_monitor",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(new__isnull=False) | models.Q(kind__in=["gone", "redirect"]),
+                name="change_has_new_side",
+            ),
+        ]
+        indexes = [
+            # the queue: WHERE state = open ORDER BY priority DESC, opened_at, id
+            models.Index(
+                fields=["-priority", "opened_at", "id"], name="change_queue", condition=models.Q(state="open")
+            ),
+            # a monitor's history of changes: WHERE monitor ORDER BY opened_at DESC
+            models.Index(fields=["monitor", "-opened_at"], name="change_of_monitor"),
+            # snoozed ones to wake: WHERE state = snoozed AND snoozed_until <= now
+            models.Index(fields=["snoozed_until"], name="change_snoozed", condition=models.Q(state="snoozed")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} on monitor {self.monitor_id}"
+
+    def get_absolute_url(self) -> str:
+        """The change page."""
+        return reverse("change", args=[self.pk])
+
+
+class FieldChange(models.Model):
+    """One value that changed: a row of the dataset."""
+
+    class State(models.TextChoices):
+        CHANGED = "changed", _("changed")
+        VANISHED = "vanished", _("vanished")
+        APPEARED = "appeared", _("appeared")
+
+    monitor = models.ForeignKey(Monitor, on_delete=models.CASCADE, related_name="field_changes")
+    check_row = models.ForeignKey(Check, on_delete=models.PROTECT, related_name="field_changes")
+    change = models.ForeignKey(Change, on_delete=models.SET_NULL, null=True, blank=True, related_name="field_changes")
+    name = models.CharField(_("field"), max_length=60)
+    type = models.CharField(max_length=12)
+    state = models.CharField(_("state"), max_length=10, choices=State.choices)
+    old = models.JSONField(null=True)
+    new = models.JSONField(null=True)
+    text = models.CharField(_("what changed"), max_length=600)
+    important = models.BooleanField(_("important"), default=False)
+    at = models.DateTimeField(_("when"))
+
+    class Meta:
+        ordering = ["-at", "-pk"]
+        verbose_name = _("field change")
+        verbose_name_plural = _("field changes")
+        constraints = [models.UniqueConstraint(fields=["check_row", "name"], name="field_change_once")]
+        indexes = [
+            # the dataset page and its CSV: WHERE monitor AND name ORDER BY at DESC
+            models.Index(fields=["monitor", "name", "-at"], name="field_change_series"),
+            # the dataset of everything, newest first
+            models.Index(fields=["-at", "-id"], name="field_change_newest"),
+        ]
+
+    def __str__(self) -> str:
+        return self.text

@@ -1,0 +1,74 @@
+"""Checks: a small row for every visit."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from monitoring.models.monitor import Monitor
+from monitoring.models.snapshot import Snapshot
+
+
+class Outcome(models.TextChoices):
+    """What a check found. Closed list; finer causes are reason codes."""
+
+    NONE = "none", _("unchanged")
+    NOISE = "noise", _("noise")
+    CONTENT = "content", _("content")
+    FIELD = "field", _("field")
+    BLOCKED = "blocked", _("blocked")
+    ERROR = "error", _("error")
+    GONE = "gone", _("gone")
+
+
+class Check(models.Model):
+    """One visit, whatever came of it."""
+
+    monitor = models.ForeignKey(Monitor, on_delete=models.CASCADE, related_name="checks")
+    check_no = models.PositiveBigIntegerField()
+    started_at = models.DateTimeField(_("started"))
+    duration_ms = models.PositiveIntegerField(default=0)
+    outcome = models.CharField(_("outcome"), max_length=10, choices=Outcome.choices)
+    reason = models.CharField(_("reason"), max_length=40, blank=True)
+    detail = models.CharField(max_length=500, blank=True)
+    status = models.PositiveSmallIntegerField(null=True, blank=True)
+    not_modified = models.BooleanField(default=False)
+    size_bytes = models.PositiveIntegerField(default=0)
+    final_url = models.CharField(max_length=2000, blank=True)
+    raw_sha256 = models.CharField(max_length=64, blank=True)
+    text_hash = models.CharField(max_length=32, blank=True)
+    fingerprint = models.CharField(max_length=16, blank=True)
+    distance = models.PositiveSmallIntegerField(_("distance"), null=True, blank=True)
+    threshold = models.PositiveSmallIntegerField(null=True, blank=True)
+    score = models.FloatField(_("score"), null=True, blank=True)
+    cut = models.FloatField(null=True, blank=True)
+    visible_difference = models.BooleanField(default=False)
+    reasons = models.JSONField(default=list, blank=True)
+    delta = models.BinaryField(default=b"", blank=True)
+    fields = models.JSONField(default=dict, blank=True)
+    snapshot = models.ForeignKey(Snapshot, on_delete=models.SET_NULL, null=True, blank=True, related_name="checks")
+    detector_version = models.CharField(max_length=20)
+    next_check_at = models.DateTimeField(null=True, blank=True)
+    plan_reason = models.CharField(max_length=30, blank=True)
+
+    class Meta:
+        ordering = ["-started_at", "-pk"]
+        verbose_name = _("check")
+        verbose_name_plural = _("checks")
+        constraints = [
+            # the last fence: two workers can't both write the same visit
+            models.UniqueConstraint(fields=["monitor", "check_no"], name="check_once"),
+            models.CheckConstraint(condition=models.Q(outcome__in=Outcome.values), name="check_outcome_known"),
+            models.CheckConstraint(
+                condition=models.Q(distance__isnull=True) | models.Q(distance__lte=64), name="check_distance_bits"
+            ),
+        ]
+        indexes = [
+            # a monitor's history: WHERE monitor ORDER BY started_at DESC
+            models.Index(fields=["monitor", "-started_at"], name="check_of_monitor"),
+            # rates of each kind over time: WHERE started_at BETWEEN .. GROUP BY outcome
+            models.Index(fields=["started_at", "outcome"], name="check_by_time"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.monitor_id} #{self.check_no} {self.outcome}"

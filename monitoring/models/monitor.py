@@ -1,0 +1,233 @@
+"""Monitors: one URL under watch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db import models
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+from monitoring.models.page_type import PageType
+from monitoring.models.site import Site
+from monitoring.models.team import Team
+from monitoring.models.vantage import Vantage
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+
+
+class MonitorQuerySet(models.QuerySet["Monitor"]):
+    """Monitors, by who may see them and by whether work is due."""
+
+    def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> MonitorQuerySet:
+        """The monitors of the user's teams; all of them for a superuser."""
+        if getattr(user, "is_superuser", False):
+            return self
+        return self.filter(team__members=user.pk)
+
+
+class Renderer(models.TextChoices):
+    """How the page is fetched."""
+
+    HTTP = "http", _("HTTP")
+    BROWSER = "browser", _("browser")
+
+
+class MonitorState(models.TextChoices):
+    """What the last visits found; `unread` until a first good capture is the baseline."""
+
+    UNREAD = "unread", _("not yet read")
+    OK = "ok", _("read")
+    BLOCKED = "blocked", _("blocked")
+    ERROR = "error", _("error")
+    GONE = "gone", _("gone")
+
+
+class Monitor(models.Model):
+    """One URL under watch: what to fetch, how to compare, and when next."""
+
+    # what
+    name = models.CharField(_("name"), max_length=200)
+    url = models.CharField(_("address"), max_length=2000)
+    site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="monitors", verbose_name=_("site"))
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="monitors", verbose_name=_("team"))
+    page_type = models.ForeignKey(
+        PageType, on_delete=models.PROTECT, related_name="monitors", verbose_name=_("page type")
+    )
+    vantage = models.ForeignKey(Vantage, on_delete=models.PROTECT, related_name="monitors", verbose_name=_("vantage"))
+    enabled = models.BooleanField(_("active"), default=True)
+    is_sample = models.BooleanField(_("sample"), default=False, editable=False)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+", editable=False
+    )
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+
+    # how
+    renderer = models.CharField(_("fetched by"), max_length=10, choices=Renderer.choices, default=Renderer.HTTP)
+    wait_selector = models.CharField(_("wait for selector"), max_length=400, blank=True)
+    main_selector = models.CharField(
+        _("main region"), max_length=400, blank=True, help_text=_("CSS selector; empty: found by itself.")
+    )
+    order_matters = models.BooleanField(
+        _("order matters"), null=True, blank=True, help_text=_("Unknown: as the page type says.")
+    )
+    case_matters = models.BooleanField(
+        _("case matters"), null=True, blank=True, help_text=_("Unknown: as the page type says.")
+    )
+    threshold = models.PositiveSmallIntegerField(
+        _("threshold"), null=True, blank=True, help_text=_("Bits; empty: as the page type says.")
+    )
+    cut = models.FloatField(_("cut"), null=True, blank=True, help_text=_("0 to 1; empty: as the page type says."))
+    weight = models.FloatField(_("weight"), null=True, blank=True, help_text=_("Empty: as the page type says."))
+
+    # when
+    interval_s = models.PositiveIntegerField(
+        _("interval, seconds"), null=True, blank=True, help_text=_("Empty: as the page type says.")
+    )
+    min_interval_s = models.PositiveIntegerField(_("minimum interval, seconds"), default=300)
+    max_interval_s = models.PositiveIntegerField(_("maximum interval, seconds"), default=604_800)
+    next_check_at = models.DateTimeField(_("next check"), null=True, blank=True, editable=False)
+    plan_reason = models.CharField(max_length=30, blank=True, editable=False)
+    lease_until = models.DateTimeField(null=True, blank=True, editable=False)
+    lease_token = models.CharField(max_length=32, blank=True, editable=False)
+    check_no = models.PositiveBigIntegerField(default=0, editable=False)
+    fail_no = models.PositiveIntegerField(default=0, editable=False)
+    last_checked_at = models.DateTimeField(null=True, blank=True, editable=False)
+    last_ok_at = models.DateTimeField(null=True, blank=True, editable=False)
+    last_audit_at = models.DateTimeField(null=True, blank=True, editable=False)
+    stage = models.CharField(max_length=20, blank=True, editable=False)
+    stage_failures = models.PositiveSmallIntegerField(default=0, editable=False)
+    quarantined_at = models.DateTimeField(_("quarantined"), null=True, blank=True, editable=False)
+
+    # what it looked like
+    state = models.CharField(
+        _("state"), max_length=10, choices=MonitorState.choices, default=MonitorState.UNREAD, editable=False
+    )
+    state_since = models.DateTimeField(null=True, blank=True, editable=False)
+    baseline = models.ForeignKey(
+        "monitoring.Snapshot", on_delete=models.PROTECT, null=True, blank=True, related_name="+", editable=False
+    )
+    baseline_raw_sha256 = models.CharField(max_length=64, blank=True, editable=False)
+    baseline_text_hash = models.CharField(max_length=32, blank=True, editable=False)
+    baseline_fingerprint = models.CharField(max_length=16, blank=True, editable=False)
+    etag = models.CharField(max_length=500, blank=True, editable=False)
+    last_modified = models.CharField(max_length=100, blank=True, editable=False)
+    charset = models.CharField(max_length=40, blank=True, editable=False)
+    region_path = models.CharField(max_length=1000, blank=True, editable=False)
+    fields = models.JSONField(default=dict, blank=True, editable=False)
+    rebaseline = models.CharField(
+        max_length=60, blank=True, editable=False, help_text="Why the next good capture becomes a new baseline."
+    )
+    # A gone page or a new final host is believed after several checks over some time.
+    suspect = models.CharField(max_length=20, blank=True, editable=False)
+    suspect_detail = models.CharField(max_length=300, blank=True, editable=False)
+    suspect_since = models.DateTimeField(null=True, blank=True, editable=False)
+    suspect_count = models.PositiveSmallIntegerField(default=0, editable=False)
+
+    objects = MonitorQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name", "pk"]
+        verbose_name = _("monitor")
+        verbose_name_plural = _("monitors")
+        constraints = [
+            models.UniqueConstraint(fields=["team", "url", "vantage"], name="monitor_once_per_team_and_vantage"),
+            models.CheckConstraint(
+                condition=models.Q(threshold__isnull=True) | models.Q(threshold__lte=64), name="monitor_threshold_bits"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(cut__isnull=True) | models.Q(cut__gte=0, cut__lte=1), name="monitor_cut_range"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(min_interval_s__lte=models.F("max_interval_s")), name="monitor_interval_order"
+            ),
+        ]
+        indexes = [
+            # the ticker: WHERE enabled AND quarantined_at IS NULL AND next_check_at <= now ORDER BY next_check_at
+            models.Index(
+                fields=["next_check_at"],
+                name="monitor_due",
+                condition=models.Q(enabled=True, quarantined_at__isnull=True, next_check_at__isnull=False),
+            ),
+            # the reconciler: expired leases, WHERE lease_until <= now
+            models.Index(fields=["lease_until"], name="monitor_leased", condition=models.Q(lease_until__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        """The monitor's page."""
+        return reverse("monitor", args=[self.pk])
+
+    @property
+    def effective_threshold(self) -> int:
+        """Bits in force: the monitor's own, else the page type's."""
+        return self.page_type.threshold if self.threshold is None else self.threshold
+
+    @property
+    def effective_cut(self) -> float:
+        """Cut in force: the monitor's own, else the page type's."""
+        return self.page_type.cut if self.cut is None else self.cut
+
+    @property
+    def effective_weight(self) -> float:
+        """Weight in force: the monitor's own, else the page type's."""
+        return self.page_type.weight if self.weight is None else self.weight
+
+    @property
+    def effective_interval_s(self) -> int:
+        """Interval in force, within the monitor's minimum and maximum."""
+        wanted = self.page_type.default_interval_s if self.interval_s is None else self.interval_s
+        return min(max(wanted, self.min_interval_s), self.max_interval_s)
+
+    @property
+    def effective_order_matters(self) -> bool:
+        """Whether a reordering is a change here."""
+        return self.page_type.order_matters if self.order_matters is None else self.order_matters
+
+    @property
+    def effective_case_matters(self) -> bool:
+        """Whether a change of case alone is a change here."""
+        return self.page_type.case_matters if self.case_matters is None else self.case_matters
+
+
+class MonitorMemory(models.Model):
+    """What a monitor has shown before; a fold over the deltas of its checks, in a row of its own because it is large."""
+
+    monitor = models.OneToOneField(Monitor, on_delete=models.CASCADE, primary_key=True, related_name="memory")
+    data = models.BinaryField(default=b"")
+    updated_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return f"memory of monitor {self.monitor_id}"
+
+
+class SettingChange(models.Model):
+    """Who changed which setting of a monitor or page type, and when. Append-only."""
+
+    monitor = models.ForeignKey(
+        Monitor, on_delete=models.CASCADE, null=True, blank=True, related_name="setting_changes"
+    )
+    page_type = models.ForeignKey(
+        PageType, on_delete=models.CASCADE, null=True, blank=True, related_name="setting_changes"
+    )
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    actor_name = models.CharField(max_length=150, blank=True)
+    name = models.CharField(_("setting"), max_length=80)
+    old = models.TextField(_("before"), blank=True)
+    new = models.TextField(_("after"), blank=True)
+    reason = models.CharField(_("reason"), max_length=300, blank=True)
+    at = models.DateTimeField(_("when"), auto_now_add=True)
+
+    class Meta:
+        ordering = ["-at", "-pk"]
+        verbose_name = _("setting change")
+        verbose_name_plural = _("setting changes")
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.old} -> {self.new}"

@@ -1,0 +1,43 @@
+"""Page types: thresholds and defaults for the monitors of one kind of page."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class PageType(models.Model):
+    """ "Privacy policy", "certificate list", "news home page": what its monitors share."""
+
+    name = models.CharField(_("name"), max_length=80, unique=True)
+    slug = models.SlugField(_("short name"), max_length=80, unique=True)
+    threshold = models.PositiveSmallIntegerField(
+        _("threshold"),
+        default=3,
+        help_text=_("Bits of fingerprint distance (0 to 64) above which a difference speaks for content."),
+    )
+    cut = models.FloatField(_("cut"), default=0.5, help_text=_("Score (0 to 1) from which a change goes to the queue."))
+    order_matters = models.BooleanField(_("order matters"), default=False)
+    case_matters = models.BooleanField(_("case matters"), default=False)
+    weight = models.FloatField(
+        _("weight"), default=1.0, help_text=_("Importance in scheduling and in the order of the queue.")
+    )
+    audit_share = models.FloatField(
+        _("audit share"), default=0.0, help_text=_("Share of noise (0 to 1) that goes to the queue as an audit sample.")
+    )
+    default_interval_s = models.PositiveIntegerField(_("interval, seconds"), default=21_600)
+
+    class Meta:
+        ordering = ["name"]
+        verbose_name = _("page type")
+        verbose_name_plural = _("page types")
+        constraints = [
+            models.CheckConstraint(condition=models.Q(threshold__lte=64), name="page_type_threshold_bits"),
+            models.CheckConstraint(condition=models.Q(cut__gte=0, cut__lte=1), name="page_type_cut_range"),
+            models.CheckConstraint(
+                condition=models.Q(audit_share__gte=0, audit_share__lte=1), name="page_type_audit_share"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

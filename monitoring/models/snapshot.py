@@ -1,0 +1,86 @@
+"""Snapshots and payloads: captures kept as evidence."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from monitoring.models.monitor import Monitor
+
+
+class Payload(models.Model):
+    """Stored bytes, once per SHA-256. The bytes are on disk before this row names them."""
+
+    sha256 = models.CharField(max_length=64, unique=True)
+    size_bytes = models.PositiveBigIntegerField()
+    stored_bytes = models.PositiveBigIntegerField()
+    codec = models.CharField(max_length=10, default="zstd")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("payload")
+        verbose_name_plural = _("payloads")
+
+    def __str__(self) -> str:
+        return self.sha256[:12]
+
+
+class Snapshot(models.Model):
+    """A capture kept as evidence. Never edited; deleted only by retention."""
+
+    class Role(models.TextChoices):
+        BASELINE = "baseline", _("baseline")
+        CHANGE = "change", _("change")
+        AUDIT = "audit", _("audit")
+        NOISE = "noise", _("noise, kept for a while")
+        BLOCKED = "blocked", _("blocked")
+        CALIBRATION = "calibration", _("calibration")
+
+    monitor = models.ForeignKey(Monitor, on_delete=models.CASCADE, related_name="snapshots")
+    role = models.CharField(_("role"), max_length=12, choices=Role.choices)
+    payload = models.ForeignKey(Payload, on_delete=models.PROTECT, related_name="snapshots")
+    screenshot = models.ForeignKey(Payload, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    taken_at = models.DateTimeField(_("taken"))
+    duration_ms = models.PositiveIntegerField(default=0)
+    url = models.CharField(max_length=2000)
+    final_url = models.CharField(max_length=2000)
+    status = models.PositiveSmallIntegerField()
+    headers = models.JSONField(default=list)
+    redirects = models.JSONField(default=list)
+    peer_address = models.CharField(max_length=60, blank=True)
+    certificate_sha256 = models.CharField(max_length=64, blank=True)
+    content_type = models.CharField(max_length=200, blank=True)
+    charset = models.CharField(max_length=40, blank=True)
+    charset_source = models.CharField(max_length=20, blank=True)
+    rendered = models.BooleanField(default=False)
+    vantage = models.JSONField(
+        default=dict
+    )  # name, country, language, user agent as they were; never the proxy's secret
+    title = models.CharField(max_length=400, blank=True)
+    language = models.CharField(max_length=20, blank=True)
+    fingerprint = models.CharField(max_length=16, blank=True)
+    text_hash = models.CharField(max_length=32, blank=True)
+    region_path = models.CharField(max_length=1000, blank=True)
+    fields = models.JSONField(default=dict, blank=True)
+    detector_version = models.CharField(max_length=20)
+    product_version = models.CharField(max_length=20)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    legal_hold = models.BooleanField(_("legal hold"), default=False)
+
+    class Meta:
+        ordering = ["-taken_at", "-pk"]
+        verbose_name = _("snapshot")
+        verbose_name_plural = _("snapshots")
+        indexes = [
+            # a monitor's evidence, newest first: WHERE monitor ORDER BY taken_at DESC
+            models.Index(fields=["monitor", "-taken_at"], name="snapshot_of_monitor"),
+            # retention: WHERE expires_at <= now AND NOT legal_hold
+            models.Index(
+                fields=["expires_at"],
+                name="snapshot_expiring",
+                condition=models.Q(expires_at__isnull=False, legal_hold=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.monitor_id} at {self.taken_at:%Y-%m-%d %H:%M}"

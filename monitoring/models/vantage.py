@@ -1,0 +1,34 @@
+"""Vantages: from where and as whom we ask."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Vantage(models.Model):
+    """Country, proxy, language, time zone and viewport; fixed for every run, so that only time differs."""
+
+    name = models.CharField(_("name"), max_length=80, unique=True)
+    country = models.CharField(_("country"), max_length=2, blank=True, help_text=_("Two letters, as in ISO 3166."))
+    proxy_url = models.CharField(
+        _("proxy"),
+        max_length=400,
+        blank=True,
+        help_text=_(
+            "http://USER:PASSWORD@HOST:PORT; the user's name may carry the country, as in customer-NAME-country-de."
+        ),
+    )
+    language = models.CharField(_("language"), max_length=80, default="en-US,en;q=0.8")
+    user_agent = models.CharField(_("user agent"), max_length=300, blank=True)
+    time_zone = models.CharField(_("time zone"), max_length=60, default="UTC")
+    viewport_width = models.PositiveSmallIntegerField(_("viewport width"), default=1280)
+    viewport_height = models.PositiveSmallIntegerField(_("viewport height"), default=900)
+
+    class Meta:
+        ordering = ["name"]
+        verbose_name = _("vantage")
+        verbose_name_plural = _("vantages")
+
+    def __str__(self) -> str:
+        return self.name

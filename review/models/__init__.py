@@ -1,0 +1,7 @@
+"""The human side's tables."""
+
+from review.models.digest import Digest, DigestSubscription
+from review.models.preferences import Preferences
+from review.models.verdict import Assignment, Note, Verdict
+
+__all__ = ["Assignment", "Digest", "DigestSubscription", "Note", "Preferences", "Verdict"]

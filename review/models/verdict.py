@@ -1,0 +1,100 @@
+"""Verdicts: what people decided. Append-only."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from monitoring.models import Change
+
+
+class Verdict(models.Model):
+    """One decision on a change; undo adds a row. Carries the hash of the diff the person saw."""
+
+    class Action(models.TextChoices):
+        APPROVE = "approve", _("approved")
+        DISMISS = "dismiss", _("dismissed")
+        SNOOZE = "snooze", _("snoozed")
+        UNDO = "undo", _("undone")
+        SECOND = "second", _("second opinion")
+
+    class Reason(models.TextChoices):
+        # why dismissed: 1..7 on the keyboard
+        DATE = "date", _("date or counter")
+        FURNITURE = "furniture", _("footer or navigation")
+        FORMATTING = "formatting", _("formatting")
+        ROTATING = "rotating", _("rotating content")
+        REORDERED = "reordered", _("reordered only")
+        BLOCK_PAGE = "block-page", _("blocked or error page")
+        NOT_RELEVANT = "not-relevant", _("real but not relevant")
+        # why approved
+        OBLIGATION = "obligation", _("obligation or right changed")
+        PARTY = "party", _("party or supplier changed")
+        CERTIFICATE = "certificate", _("certificate changed")
+        DATE_CHANGED = "date-changed", _("date changed")
+        OTHER = "other", _("other relevant")
+
+    change = models.ForeignKey(Change, on_delete=models.PROTECT, related_name="verdicts")
+    actor = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="verdicts")
+    action = models.CharField(_("verdict"), max_length=10, choices=Action.choices)
+    opinion = models.CharField(max_length=10, blank=True)  # approve or dismiss, where the action is a second opinion
+    reason = models.CharField(_("reason"), max_length=15, choices=Reason.choices, blank=True)
+    undoes = models.OneToOneField("self", on_delete=models.PROTECT, null=True, blank=True, related_name="undone_by")
+    state_before = models.CharField(max_length=10, blank=True)
+    snoozed_until_before = models.DateTimeField(null=True, blank=True)
+    version_seen = models.PositiveIntegerField()
+    diff_hash = models.CharField(max_length=64, blank=True)
+    score = models.FloatField(null=True, blank=True)
+    distance = models.PositiveSmallIntegerField(null=True, blank=True)
+    seconds_on_screen = models.FloatField(null=True, blank=True)
+    calibrates = models.BooleanField(default=True)
+    idempotency_key = models.CharField(max_length=40, unique=True)
+    at = models.DateTimeField(_("when"))
+
+    class Meta:
+        ordering = ["-at", "-pk"]
+        verbose_name = _("verdict")
+        verbose_name_plural = _("verdicts")
+        indexes = [
+            # a change's verdicts in order: WHERE change ORDER BY id
+            models.Index(fields=["change", "id"], name="verdict_of_change"),
+            # what a person did last, for undo: WHERE actor ORDER BY id DESC
+            models.Index(fields=["actor", "-id"], name="verdict_of_actor"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} on change {self.change_id}"
+
+
+class Note(models.Model):
+    """What a person wants the next reader of a change to know."""
+
+    change = models.ForeignKey(Change, on_delete=models.CASCADE, related_name="notes")
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    text = models.TextField(_("note"), max_length=4000)
+    at = models.DateTimeField(_("when"), auto_now_add=True)
+
+    class Meta:
+        ordering = ["at", "pk"]
+        verbose_name = _("note")
+        verbose_name_plural = _("notes")
+
+    def __str__(self) -> str:
+        return self.text[:60]
+
+
+class Assignment(models.Model):
+    """Who takes care of a change; one person at a time."""
+
+    change = models.OneToOneField(Change, on_delete=models.CASCADE, related_name="assignment")
+    assignee = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="assignments")
+    assigned_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    at = models.DateTimeField(_("when"), auto_now=True)
+
+    class Meta:
+        verbose_name = _("assignment")
+        verbose_name_plural = _("assignments")
+
+    def __str__(self) -> str:
+        return f"change {self.change_id} to {self.assignee_id}"

@@ -1,0 +1,59 @@
+"""Fixtures for everyone: the network guard, people with roles, and make_* functions for rows."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+class NetworkUsed(AssertionError):
+    """A test tried to leave loopback."""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def loopback_only() -> Iterator[None]:
+    """Refuse every connection that leaves this machine."""
+    connect, connect_ex, sendto = socket.socket.connect, socket.socket.connect_ex, socket.socket.sendto
+
+    def checked(address: Any) -> None:
+        if isinstance(address, tuple) and str(address[0]) not in {"127.0.0.1", "::1", "localhost", "0.0.0.0"}:
+            raise NetworkUsed(f"a test tried to reach {address[0]}; tests stay on loopback")
+
+    def guarded_connect(self: socket.socket, address: Any) -> None:
+        checked(address)
+        connect(self, address)
+
+    def guarded_connect_ex(self: socket.socket, address: Any) -> int:
+        checked(address)
+        return connect_ex(self, address)
+
+    def guarded_sendto(self: socket.socket, *args: Any) -> int:
+        checked(args[-1])
+        return sendto(self, *args)
+
+    socket.socket.connect = guarded_connect  # type: ignore[method-assign]
+    socket.socket.connect_ex = guarded_connect_ex  # type: ignore[method-assign]
+    socket.socket.sendto = guarded_sendto  # type: ignore[method-assign,assignment]
+    yield
+    socket.socket.connect, socket.socket.connect_ex = connect, connect_ex  # type: ignore[method-assign]
+    socket.socket.sendto = sendto  # type: ignore[method-assign]
+
+
+@pytest.fixture(autouse=True)
+def private_folders(tmp_path: Path, settings: Any) -> None:
+    """Payloads and mail files of each test go to a folder of its own."""
+    settings.PAYLOAD_DIR = tmp_path / "payloads"
+    settings.MAIL_DIR = tmp_path / "mail"
+
+
+@pytest.fixture
+def shared() -> Path:
+    """The folder of shared benchmarks and hostile inputs; the test is skipped where it is absent."""
+    path = Path(__file__).resolve().parents[2] / "shared"
+    if not path.is_dir():
+        pytest.skip("the shared benchmark folder is not beside this checkout")
+    return path
