@@ -1,0 +1,66 @@
+# Two commands do all the set-up: `make run` and `make test`. `make help` lists the rest.
+SHELL := /bin/sh
+PORT ?= 8000
+SAMPLE ?= 1
+OUT ?= var/screenshots
+PY := .venv/bin/python
+JOBS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help run test unit lint format types bench eval fit-detector screenshots messages lock setup-base setup-dev setup-bench clean
+
+help: ## list the commands
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)$$/  make \1|\2/' | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
+
+setup-base:
+	@sh scripts/setup base
+
+setup-dev:
+	@sh scripts/setup dev
+
+setup-bench: setup-dev
+	@sh scripts/setup bench
+
+run: setup-base ## set up everything and start web, workers and the sample workspace (PORT=8000, SAMPLE=0 starts empty)
+	@TIDELINE_CHROMIUM="$$(sh scripts/ensure-chromium --find)" exec $(PY) manage.py run --port $(PORT) --sample $(SAMPLE)
+
+test: setup-dev ## lint, types and every test, with a real Chromium
+	@TIDELINE_CHROMIUM="$$(sh scripts/ensure-chromium)" && export TIDELINE_CHROMIUM && \
+	$(MAKE) --no-print-directory lint types && \
+	$(PY) -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+
+unit: setup-dev ## the fast tests only: no browser, no services, no killing
+	@$(PY) -m pytest -n $(JOBS) -m "not browser and not services and not slow" $(ARGS)
+
+lint: setup-dev ## ruff, import layers, templates, missing migrations
+	@$(PY) -m ruff check . && $(PY) -m ruff format --check . && .venv/bin/lint-imports --no-cache && \
+	.venv/bin/djade --check $$(git ls-files 'templates/*.html') && $(PY) manage.py makemigrations --check --dry-run >/dev/null
+
+format: setup-dev ## put code and templates in shape
+	@$(PY) -m ruff check --fix -q . ; $(PY) -m ruff format -q . ; .venv/bin/djade $$(git ls-files 'templates/*.html')
+
+types: setup-dev ## mypy --strict
+	@$(PY) -m mypy .
+
+bench: setup-bench ## measure: fingerprint, diff, whole checks, each against a peer or a floor in the same run
+	@for file in tests/benchmarks/bench_*.py; do echo "== $$file"; $(PY) $$file || exit 1; done
+
+eval: setup-bench ## score the detector and the main-content rule on the shared corpora, where present
+	@$(PY) -m tests.evaluation.tables
+
+fit-detector: setup-bench ## fit the weights of the substance score on labelled pairs
+	@$(PY) -m tests.evaluation.fit
+
+screenshots: setup-dev ## pictures of every page (OUT=var/screenshots)
+	@TIDELINE_CHROMIUM="$$(sh scripts/ensure-chromium)" $(PY) -m tests.e2e.screenshots $(OUT)
+
+messages: setup-dev ## collect and compile the German and Japanese catalogues (needs gettext)
+	@$(PY) manage.py makemessages -l de -l ja --no-location --ignore .venv && $(PY) manage.py compilemessages --ignore .venv
+
+lock: ## renew the hash-locked requirement files
+	@for group in base dev bench; do \
+	  uv pip compile -q --universal --python-version 3.12 --generate-hashes --no-emit-index-url --no-header --no-annotate \
+	  --upgrade requirements/$$group.in -o requirements/$$group.txt; done
+
+clean: ## remove the environment and all local data
+	rm -rf .venv var .mypy_cache .ruff_cache .pytest_cache
