@@ -1,0 +1,393 @@
+"""What is known about one block edit, and which rule, if any, calls it noise.
+
+Rules come in two strengths. The ones in this module are certain enough to stand alone: a reorder, a text
+in a slot that is known to move, a clock, the page title repeated by a script. Everything else (furniture,
+link lists, consent banners, promotions) only weighs in the substance score, see `score`.
+
+A masked token in a slot that has stood still is never explained: the expiry date of a certificate matches
+the same pattern as the clock in the header, and only the past of the slot tells them apart. Patterns alone
+explain an edit as long as the slot has no past.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import re2
+
+from monitoring.detection.align import Pairing, words
+from monitoring.detection.blocks import Block, Reading, Region
+from monitoring.detection.judgement import EditKind, Settings
+from monitoring.detection.memory import Memory
+from monitoring.detection.normalise import mask, normalise
+
+TEXT_LIMIT = 40_000  # characters of one block that are compared word by word
+STILL_VISITS = 3  # visits without a move from which a slot counts as standing still
+SHORT_WORDS = 8  # words beside the masked fragments that a stamp may have
+FACT_LIMIT = 600  # edits of one page that are looked at one by one; a rewritten page has more
+
+CONSENT = re.compile(
+    r"(?i)cookie|consent|gdpr|ccpa|(^|[^a-z])cmp([^a-z]|$)|privacy-?(banner|popup|notice-?bar)|tarteaucitron|onetrust|didomi|cybot"
+)
+ADVERT = re.compile(
+    r"(?i)(^|[^a-z])(ads?|advert\w*|ad-?(slot|unit|box|banner)|sponsor\w*|promo\w*|werbung|anzeige|publicit\w*|teaser|"
+    r"(announcement|notification|alert|top)-?(bar|banner)?|banner|newsletter|subscribe|signup|cta|call-to-action|upsell)([^a-z]|$)"
+)
+RELATED = re.compile(
+    r"(?i)related|recommend|read-?more|also-?(like|read)|trending|popular|most-?read|latest|suggest|similar|carousel|swiper|slick|slider|marquee|ticker"
+)
+CHROME = re.compile(
+    r"(?i)(^|[^a-z])(nav\w*|menu\w*|sub-?nav\w*|foot\w*|header\w*|sidebar\w*|side-?bar|breadcrumb\w*|toolbar|social\w*|share\w*|"
+    r"search\w*|dropdown\w*|drawer\w*|off-?canvas|lang(uage)?s?-?\w*|login|account|widget\w*|chat\w*|feedback|rating|toast|tooltip|popup|modal|dialog)([^a-z]|$)"
+)
+STRUCTURE = re.compile(r"(^|/)(nav|footer|aside|dialog|menu|select|option)([#./\[]|$)")
+HEADER = re.compile(r"(^|/)header([#./\[]|$)")
+STAMP_WORD = re.compile(
+    r"(?i)updat|last|modif|generat|refresh|render|as of|retriev|server|stand\b|aktualisiert|erzeugt|abgerufen|letzte|mis à jour|généré|dernière|"
+    r"actualizado|última|generado|aggiornat|ultima|generat|bijgewerkt|laatst|atualizado|zaktualizowano|ostatni|更新|現在|最終|取得|生成|时间|時間|업데이트|갱신|기준"
+)
+PLACEHOLDER = re.compile(
+    r"(?i)^[\s.…]*(loading|please wait|lädt|wird geladen|chargement|cargando|caricamento|laden|carregando|wczytywanie|ładowanie|読み込み中|加载中|載入中|로딩\s?중)\w*[\s.…]*$"
+)
+MONEY = re.compile(
+    r"[$€£¥₩₹₽]|(?i:\b(?:usd|eur|gbp|jpy|chf|cny|krw|pln|sek|nok|dkk)\b|\d\s?(?:円|元|원|zł|kr|euros?|dollars?))"
+)
+NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
+NEGATIONS = frozenset(
+    ["not", "no", "never", "none", "nor", "neither", "without", "cannot", "nicht", "kein", "keine", "keinen", "keinem", "keiner", "keines", "nie", "niemals", "ohne", "pas", "jamais", "aucun", "aucune", "sans", "ni", "nunca", "ningún", "ninguna", "sin", "non", "mai", "nessun", "nessuno", "nessuna", "senza", "niet", "geen", "nooit", "zonder", "não", "nunca", "nenhum", "nenhuma", "sem", "nie", "nigdy", "żaden", "bez", "don", "doesn", "won", "isn", "aren", "can't", "shan't", "mustn"]
+)
+CJK_NEGATION = re.compile(r"ない|ません|なかった|ず[、。に]|不|没|未|无|無|非|禁|안\s|않|없|못|아니")
+
+STAMP_CLASSES = frozenset({"clock", "generated"})
+DAY_CLASSES = frozenset({"date", "copyright"})
+TOKEN_CLASSES = frozenset({"token", "id", "counter"})
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """One block edit, measured. Shares and flags are 0..1, counts are words."""
+
+    kind: EditKind
+    old: int
+    new: int
+    before: Block | None
+    after: Block | None
+    words_removed: int = 0
+    words_added: int = 0
+    numbers: bool = False
+    money: bool = False
+    negation: bool = False
+    same_words: bool = False
+    same_folded: bool = False
+    masked: frozenset[str] = field(default_factory=frozenset)
+    masked_rest: int = 0
+    size: int = 0
+
+    @property
+    def block(self) -> Block:
+        """The side of the edit that exists; the new one when both do."""
+        found = self.after or self.before
+        if found is None:
+            raise ValueError("an edit has at least one side")
+        return found
+
+    @property
+    def in_main(self) -> bool:
+        """Whether either side stands in the main region."""
+        return any(b is not None and b.region is Region.MAIN for b in (self.before, self.after))
+
+    @property
+    def path(self) -> str:
+        """Where on the page, as tag path."""
+        return self.block.path
+
+    @property
+    def link_density(self) -> float:
+        """The lower of both sides, so that a link list that becomes prose counts as prose."""
+        sides = [b.link_density for b in (self.before, self.after) if b is not None]
+        return min(sides)
+
+    @property
+    def is_prose(self) -> bool:
+        """Whether it reads like a sentence: six words or more, mostly not links."""
+        return self.size >= 6 and self.link_density < 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What the rules may look at beside the edit itself."""
+
+    old: Reading
+    new: Reading
+    memory: Memory
+    settings: Settings
+    old_texts: Counter[str]
+    new_texts: Counter[str]
+    titles: frozenset[str]
+    shifted: frozenset[int]
+    ignore: Sequence[object] = ()
+
+
+def gather(old: Reading, new: Reading, pairing: Pairing) -> list[Facts]:
+    """The facts of every reworded, removed and added block, in that order."""
+    facts = [_reworded(o, n, old.blocks[o], new.blocks[n]) for o, n in pairing.reworded[:FACT_LIMIT]]
+    left = max(0, FACT_LIMIT - len(facts))
+    facts += [_single(EditKind.REMOVED, i, old.blocks[i]) for i in pairing.removed[:left]]
+    facts += [_single(EditKind.ADDED, i, new.blocks[i]) for i in pairing.added[:left]]
+    return facts
+
+
+def explain(facts: Facts, scene: Scene) -> str:
+    """The code of the rule that calls this edit noise, or "" when none does."""
+    for code, rule in RULES:
+        if rule(facts, scene):
+            return code
+    return ""
+
+
+def stands_alone(block: Block) -> bool:
+    """Whether the place of this block can matter: it is main text and no link."""
+    return block.region is Region.MAIN and block.link_density < 0.8
+
+
+def scene_of(old: Reading, new: Reading, memory: Memory, settings: Settings, facts: list[Facts]) -> Scene:
+    """Everything that is computed once for all edits of a pair."""
+    titles = {normalise(t) for r in (old, new) for t in (r.title,) if t}
+    return Scene(
+        old=old,
+        new=new,
+        memory=memory,
+        settings=settings,
+        old_texts=Counter(b.text for b in old.blocks),
+        new_texts=Counter(b.text for b in new.blocks),
+        titles=frozenset(titles),
+        shifted=_day_shift(facts),
+        ignore=tuple(re2.compile(p) for p in settings.ignore_patterns),
+    )
+
+
+def _reworded(o: int, n: int, before: Block, after: Block) -> Facts:
+    was, now = before.text[:TEXT_LIMIT], after.text[:TEXT_LIMIT]
+    old_words, new_words = words(was), words(now)
+    gone = Counter(old_words)
+    gone.subtract(new_words)
+    removed = [w for w, c in gone.items() for _ in range(max(0, c))]
+    added = [w for w, c in gone.items() for _ in range(max(0, -c))]
+    changed = removed + added
+    masked_was, masked_now = mask(was), mask(now)
+    same_masked = masked_was.text == masked_now.text and masked_was.source != masked_now.source
+    return Facts(
+        EditKind.REWORDED,
+        o,
+        n,
+        before,
+        after,
+        words_removed=len(removed),
+        words_added=len(added),
+        numbers=any(c.isdigit() for w in changed for c in w),
+        money=bool(MONEY.search(was) or MONEY.search(now)) and NUMBER.findall(was) != NUMBER.findall(now),
+        negation=any(w in NEGATIONS for w in changed)
+        or len(CJK_NEGATION.findall(was)) != len(CJK_NEGATION.findall(now)),
+        same_words=old_words == new_words,
+        same_folded=masked_was.source == masked_now.source,
+        masked=frozenset(s.cls for s in masked_now.spans) if same_masked else frozenset(),
+        masked_rest=_rest(masked_now.text) if same_masked else 0,
+        size=max(len(old_words), len(new_words)),
+    )
+
+
+def _single(kind: EditKind, index: int, block: Block) -> Facts:
+    text = block.text[:TEXT_LIMIT]
+    all_words = words(text)
+    added = kind is EditKind.ADDED
+    return Facts(
+        kind,
+        -1 if added else index,
+        index if added else -1,
+        None if added else block,
+        block if added else None,
+        words_removed=0 if added else len(all_words),
+        words_added=len(all_words) if added else 0,
+        numbers=any(c.isdigit() for c in text),
+        money=bool(MONEY.search(text)),
+        negation=any(w in NEGATIONS for w in all_words) or bool(CJK_NEGATION.search(text)),
+        size=len(all_words),
+    )
+
+
+def _rest(masked: str) -> int:
+    """Words beside the placeholders of a masked text."""
+    return len(words(re.sub("\x02[^\x03]*\x03", " ", masked)))
+
+
+# ---------------------------------------------------------------- the rules, strongest first
+
+
+def _ignored(f: Facts, s: Scene) -> bool:
+    if not s.ignore:
+        return False
+    was = f.before.text if f.before else ""
+    now = f.after.text if f.after else ""
+    for pattern in s.ignore:
+        was, now = pattern.sub(" ", was), pattern.sub(" ", now)  # type: ignore[attr-defined]
+    return was.split() == now.split()
+
+
+def _typography(f: Facts, s: Scene) -> bool:
+    """Quotes, dashes, spaces, invisible characters; case too where the page type does not care.
+
+    Look-alike letters of another script fold the same but are no typography: somebody put them there.
+    """
+    if f.kind is not EditKind.REWORDED or not f.same_folded or f.before is None or f.after is None:
+        return False
+    was, now = _plain(f.before.text), _plain(f.after.text)
+    return was == now or (not s.settings.case_matters and was.casefold() == now.casefold())
+
+
+def _relative(f: Facts, s: Scene) -> bool:
+    return bool(f.masked) and f.masked <= {"relative"}
+
+
+def _shifted(f: Facts, s: Scene) -> bool:
+    return f.new in s.shifted and f.kind is EditKind.REWORDED
+
+
+def _stamp(f: Facts, s: Scene) -> bool:
+    """A clock, counter or token by pattern, in a short block whose slot has no past or is known to move."""
+    if not f.masked or f.masked_rest > SHORT_WORDS or f.before is None:
+        return False
+    if s.memory.visits >= STILL_VISITS and not s.memory.slot(f.before.slot).moves:
+        return False
+    if f.masked & STAMP_CLASSES:
+        return bool(f.masked & DAY_CLASSES or "generated" in f.masked or STAMP_WORD.search(f.block.text))
+    return not f.masked & DAY_CLASSES and not f.money
+
+
+def _moving_mask(f: Facts, s: Scene) -> bool:
+    """Equal after masking, in a slot that moved on at least half of the visits."""
+    if not f.masked or f.before is None:
+        return False
+    return _share(f.before, s) >= 0.5
+
+
+def _moving_slot(f: Facts, s: Scene) -> bool:
+    """A slot that moves on most visits.
+
+    Prose of the main region is not believed to be volatile because it changed often: that is how a clause
+    creeps. It needs quiet re-fetches that moved, or a text that was there before.
+    """
+    slot = f.before or f.after
+    if slot is None or _share(slot, s) < 0.5:
+        return False
+    past = s.memory.slot(slot.slot)
+    if f.in_main and f.is_prose:
+        return past.quiet_moves >= 1
+    if f.numbers or f.money:
+        return past.quiet_moves >= 1 or past.moves >= 2
+    return True
+
+
+def _known(f: Facts, s: Scene) -> bool:
+    """A text that comes and goes in a slot that is not prose: a rotating module, a variant."""
+    if f.in_main and f.is_prose:
+        return False
+    slot = f.before or f.after
+    if slot is None or not s.memory.slot(slot.slot).moves:
+        return False
+    if f.after is not None:
+        return s.memory.text(f.after.text) is not None
+    return f.before is not None and s.memory.text(f.before.text) is not None
+
+
+def _echo(f: Facts, s: Scene) -> bool:
+    """The page's own title written into the body by a script, for screen readers."""
+    if f.kind is EditKind.REWORDED or f.block.heading:
+        return False
+    return normalise(f.block.text) in s.titles
+
+
+def _repeat(f: Facts, s: Scene) -> bool:
+    """One copy more or less of a text that stands on the page both times."""
+    if f.kind is EditKind.REWORDED or f.block.list_id >= 0:
+        return False
+    text = f.block.text
+    return s.old_texts[text] > 0 and s.new_texts[text] > 0
+
+
+def _placeholder(f: Facts, s: Scene) -> bool:
+    return f.kind is not EditKind.REWORDED and bool(PLACEHOLDER.match(f.block.text))
+
+
+RULES = (
+    ("ignore-rule", _ignored),
+    ("typography", _typography),
+    ("relative-time", _relative),
+    ("day-shift", _shifted),
+    ("volatile-slot", _moving_mask),
+    ("volatile-pattern", _stamp),
+    ("volatile-slot", _moving_slot),
+    ("rotation", _known),
+    ("echo", _echo),
+    ("repeat", _repeat),
+    ("placeholder", _placeholder),
+)
+
+
+def _share(block: Block, s: Scene) -> float:
+    """Share of the visits since the slot was first seen to move on which it moved; 0 with less than one move."""
+    past = s.memory.slot(block.slot)
+    if not past.moves:
+        return 0.0
+    return past.moves / max(1, s.memory.visits)
+
+
+def _plain(text: str) -> str:
+    return " ".join("".join(c for c in text.translate(_TYPES) if c.isprintable()).split())
+
+
+_TYPES = {
+    **dict.fromkeys(map(ord, "‘’‚‛′`´"), "'"),
+    **dict.fromkeys(map(ord, "“”„‟″"), '"'),
+    **dict.fromkeys(map(ord, "‐‑‒–—―"), "-"),
+    **dict.fromkeys(map(ord, "\u00a0\u2002\u2003\u2007\u2009\u202f\u3000"), " "),
+    ord("…"): "...",
+}
+
+_DAY = re.compile(r"(?<!\d)(\d{1,2})(?!\d)")
+
+
+def _day_shift(facts: list[Facts]) -> frozenset[int]:
+    """New indexes of date-only blocks that all moved by the same single day: the server's time zone, not news.
+
+    At least three blocks have to move together and nothing but the date may stand in them.
+    """
+    dated = [
+        (f.new, shift)
+        for f in facts
+        if f.masked and f.masked <= DAY_CLASSES and f.masked_rest <= 2 and (shift := _days(f)) is not None
+    ]
+    for step in (1, -1):
+        together = [n for n, shift in dated if shift == step]
+        if len(together) >= 3 and len(together) >= 0.9 * len(dated):
+            return frozenset(together)
+    return frozenset()
+
+
+def _days(f: Facts) -> int | None:
+    """+1 or -1 when the day number moves by one (or over the end of a month), else None."""
+    if f.before is None or f.after is None:
+        return None
+    was, now = _DAY.findall(f.before.text), _DAY.findall(f.after.text)
+    if len(was) != 1 or len(now) != 1:
+        return None
+    a, b = int(was[0]), int(now[0])
+    if b - a in (1, -1):
+        return b - a
+    if b == 1 and 28 <= a <= 31:
+        return 1
+    if a == 1 and 28 <= b <= 31:
+        return -1
+    return None

@@ -1,0 +1,164 @@
+"""How much substance a block edit has, in [0, 1]: a logistic model whose weights are data.
+
+The weights are fitted on labelled pairs by `make fit-detector` (see `fit`) and stand in `weights.json` with
+their version; nobody edits them by hand. A page's score is that of its most substantial unexplained edits:
+the chance that at least one of them matters, with the strongest leading.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+from monitoring.detection.blocks import Surface
+from monitoring.detection.explain import (
+    ADVERT,
+    CHROME,
+    CONSENT,
+    HEADER,
+    RELATED,
+    STAMP_CLASSES,
+    STRUCTURE,
+    TOKEN_CLASSES,
+    Facts,
+    Scene,
+)
+from monitoring.detection.judgement import EditKind
+
+FEATURES = (
+    "bias",
+    "main",
+    "main_prose",
+    "outside_prose",
+    "structure",
+    "structure_prose",
+    "header",
+    "chrome",
+    "consent",
+    "consent_whole",
+    "advert",
+    "related",
+    "link_density",
+    "link_list",
+    "reworded",
+    "reworded_prose",
+    "one_sided",
+    "button",
+    "heading",
+    "list_entry",
+    "words",
+    "few_words",
+    "numbers",
+    "money",
+    "negation",
+    "same_words",
+    "masked_day",
+    "masked_stamp",
+    "masked_token",
+    "hidden",
+    "attribute",
+    "link_target",
+    "style",
+    "slot_moves",
+    "slot_still",
+    "seen_before",
+    "page_share",
+    "peers",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The fitted model: a weight per feature, the version it was fitted as, and the cut it was fitted for."""
+
+    version: int
+    by_name: Mapping[str, float]
+
+    def of(self, features: Mapping[str, float]) -> float:
+        """The substance (0..1) of one edit."""
+        total = sum(self.by_name.get(name, 0.0) * value for name, value in features.items())
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
+
+
+def load_weights() -> Weights:
+    """The weights that ship with the product."""
+    data = json.loads(resources.files("monitoring.detection").joinpath("weights.json").read_text("utf-8"))
+    return Weights(int(data["version"]), {str(k): float(v) for k, v in data["weights"].items()})
+
+
+WEIGHTS = load_weights()
+
+
+def features(f: Facts, scene: Scene, peers: int) -> dict[str, float]:
+    """What the model sees of one edit; only features that are not zero.
+
+    peers: how many edits of the pair stand in the same list or share the same path.
+    """
+    block = f.block
+    path = f.path
+    prose = f.is_prose
+    changed = f.words_removed + f.words_added
+    structure = bool(STRUCTURE.search(path))
+    consent = bool(CONSENT.search(path)) and not f.in_main
+    reworded = f.kind is EditKind.REWORDED
+    past = scene.memory.slot((f.before or block).slot)
+    visits = scene.memory.visits
+    total = max(1, len(scene.new.blocks))
+    seen = f.after is not None and scene.memory.text(f.after.text) is not None
+    values: dict[str, float | bool] = {
+        "bias": 1.0,
+        "main": f.in_main,
+        "main_prose": f.in_main and prose,
+        "outside_prose": not f.in_main and prose and not structure,
+        "structure": structure,
+        "structure_prose": structure and prose,
+        "header": bool(HEADER.search(path)) and not f.in_main,
+        "chrome": bool(CHROME.search(path)) and not f.in_main,
+        "consent": consent,
+        "consent_whole": consent and not reworded,
+        "advert": bool(ADVERT.search(path)) and not f.in_main,
+        "related": bool(RELATED.search(path)),
+        "link_density": f.link_density,
+        "link_list": block.list_id >= 0 and f.link_density > 0.8,
+        "reworded": reworded,
+        "reworded_prose": reworded and prose,
+        "one_sided": f.words_added == 0 or f.words_removed == 0,
+        "button": block.tag in ("button", "label", "option", "summary", "input", "select"),
+        "heading": block.heading > 0,
+        "list_entry": block.list_id >= 0 and f.link_density <= 0.8,
+        "words": math.log1p(changed) / 4,
+        "few_words": f.size <= 3,
+        "numbers": f.numbers,
+        "money": f.money,
+        "negation": f.negation and prose,
+        "same_words": f.same_words,
+        "masked_day": bool(f.masked) and not f.masked & STAMP_CLASSES,
+        "masked_stamp": bool(f.masked & STAMP_CLASSES),
+        "masked_token": bool(f.masked & TOKEN_CLASSES),
+        "hidden": block.surface is Surface.HIDDEN,
+        "attribute": block.surface is Surface.ATTRIBUTE,
+        "link_target": block.surface is Surface.LINK,
+        "style": block.surface is Surface.STYLE,
+        "slot_moves": past.moves / max(1, visits),
+        "slot_still": min(1.0, (visits - past.last_visit) / 10) if not past.moves else 0.0,
+        "seen_before": seen,
+        "page_share": min(1.0, f.size / 20 / total),
+        "peers": math.log1p(peers) / 4,
+    }
+    return {name: float(value) for name, value in values.items() if value}
+
+
+def combined(scores: Sequence[float]) -> float:
+    """The score of a pair from those of its edits: the highest, lifted a little by the others.
+
+    Taking the chance that any of them matters would let forty menu entries outweigh a clause, so the others
+    only close a tenth of the way to 1.
+    """
+    if not scores:
+        return 0.0
+    top = max(scores)
+    rest = sum(scores) - top
+    return top + (1 - top) * 0.1 * (1 - math.exp(-rest))

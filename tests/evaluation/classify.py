@@ -1,0 +1,61 @@
+"""The judge as the benchmark calls it: three earlier captures, the old one and the new one, and nothing else.
+
+Each call builds the memory that the product would have had by then: every earlier capture is folded in as a
+visit, compared with the one before. Nothing is kept between calls.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from monitoring.detection.quality import PageFacts, State, assess
+
+from monitoring.detection.blocks import Reading
+from monitoring.detection.judge import judge, observe
+from monitoring.detection.judgement import Judgement, Kind, Settings
+from monitoring.detection.memory import Memory
+from monitoring.detection.read import read
+
+_START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def classify(history: Sequence[str], old: str, new: str) -> str:
+    """One of "none", "noise", "content", "blocked"."""
+    if old == new:
+        return "none"
+    now = read(new)
+    earlier = [read(html) for html in history]
+    before = read(old)
+    good = [r for r, html in zip([*earlier, before], [*history, old], strict=True) if is_good(html, r, None)]
+    if not is_good(new, now, good[-1] if good else None):
+        return "blocked"
+    if not good:
+        return "noise"  # nothing good to compare with: the new capture would become the first baseline
+    return str(judged(good[:-1], good[-1], now).kind)
+
+
+def judged(earlier: Sequence[Reading], old: Reading, new: Reading) -> Judgement:
+    """The judgement of two good captures after a memory built from the earlier ones."""
+    memory, at = remembered([*earlier, old])
+    return judge(old, new, memory, settings=Settings(), old_at=at, now=at + timedelta(days=1))
+
+
+def remembered(visits: Sequence[Reading]) -> tuple[Memory, datetime]:
+    """The memory after these visits, a day apart, and the time of the last."""
+    at = _START
+    memory = Memory.start(at)
+    for previous, following in itertools.pairwise(visits):
+        at += timedelta(days=1)
+        memory = memory.fold(observe(previous, following), at, rebased=True)
+    return memory, at
+
+
+def is_good(html: str, reading: Reading, baseline: Reading | None) -> bool:
+    """Whether a capture shows the page itself and not a block page, an error or a shell."""
+    facts = PageFacts(html=html)
+    return assess(facts, reading, baseline).state is State.GOOD
+
+
+__all__ = ["Kind", "classify", "judged", "remembered"]
