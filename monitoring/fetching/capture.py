@@ -50,7 +50,12 @@ class RenderSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchRequest:
-    """One page to fetch. `key` comes back on the result (the monitor's id)."""
+    """One page to fetch. `key` comes back on the result (the monitor's id).
+
+    `etag` and `last_modified` are sent only to the address they came from: `validators_url` (the final URL of the
+    capture that brought them), or `url` itself when that is empty. `charset_hint` is the charset of the last good
+    capture; it decides only where the page itself does not say.
+    """
 
     key: int
     url: str
@@ -58,6 +63,7 @@ class FetchRequest:
     limits: Limits = field(default_factory=Limits)
     etag: str = ""
     last_modified: str = ""
+    validators_url: str = ""
     charset_hint: str = ""
     render: RenderSpec | None = None
     exemption: Exemption | None = None
@@ -77,7 +83,10 @@ class Capture:
     """What the site answered. `body` is the decoded (decompressed) bytes; `html` the text in its charset.
 
     For a rendered page `html` is the serialised DOM and `body` its UTF-8 bytes; `screenshot` is a PNG.
-    `not_modified` is a 304: body and html are empty then.
+    `not_modified` is a 304: body and html are empty then. Where `is_text` is false (PDF, image, octet stream, also when
+    one of these is labelled as HTML) `html` is empty, `content_type` is the type found, and `body` is for its digest.
+    `peer_address` is empty behind a proxy. `charset_source` is one of bom, header, meta, utf-8, hint, guess, and
+    `meta-over-header` or `header-mismatch` where the header's charset does not fit the bytes.
     """
 
     key: int
@@ -98,6 +107,7 @@ class Capture:
     not_modified: bool = False
     rendered: bool = False
     screenshot: bytes | None = None
+    is_text: bool = True
 
     def header(self, name: str) -> str:
         """First value of a response header, or the empty string."""

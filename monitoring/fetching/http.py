@@ -1,0 +1,522 @@
+"""Pages over HTTP: many at once, each within its budget, each connection to an address that was judged.
+
+aiohttp does the protocol. Ours are: the guard before every hop, the resolver that answers with judged addresses only,
+the whole-fetch deadline, the bounds on bytes (on the wire, headers included, and decoded), and the reading of charsets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+import logging
+import re
+import ssl
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import quote_from_bytes, urljoin
+
+import aiohttp
+from aiohttp.client_proto import ResponseHandler
+from yarl import URL
+
+from monitoring.fetching.capture import Capture, Failure, FetchRequest, Hop, Outcome, VantageSpec
+from monitoring.fetching.charset import decode_page
+from monitoring.fetching.decode import ACCEPT_ENCODING, codings, decompress
+from monitoring.fetching.errors import BrokenAnswer, FetchError, Refused, TooLarge
+from monitoring.fetching.guard import AddressPolicy, Target, vet
+from monitoring.fetching.resolver import Lookup, NameBook, SystemLookup, VettedResolver
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_USER_AGENT = "Mozilla/5.0 (compatible; Tideline/0.1; page change monitor)"
+ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+# Real Content-Security-Policy and Set-Cookie headers pass aiohttp's default of 8,190 bytes.
+_MAX_FIELD_BYTES = 64 * 1024
+_MAX_HEADERS = 256
+# On top of the body: status lines, headers, chunk framing and trailers of one answer.
+_WIRE_ALLOWANCE = 1024 * 1024
+_MAX_COOKIES = 50
+_MAX_COOKIE_BYTES = 4096
+_MAX_VALIDATOR_BYTES = 1024
+
+_USERINFO = re.compile(r"//[^/?#@]*@")
+_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_ETAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]*"')
+_MAGIC = (
+    (b"%PDF-", "application/pdf"),
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"PK\x03\x04", "application/zip"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"),
+)
+
+
+@dataclass(slots=True)
+class _Visit:
+    """What the connection tells about the request that is under way, and how many more bytes it may bring."""
+
+    wire_budget: int
+    over_budget: bool = False
+    peer: str = ""
+    certificate: str = ""
+
+
+_visit: ContextVar[_Visit] = ContextVar("visit")
+
+
+class _Protocol(ResponseHandler):
+    """aiohttp's protocol with a count of the bytes of one answer.
+
+    Body limits do not see interim responses, chunk extensions or trailers, and a server may send these for ever.
+    """
+
+    _current: _Visit | None = None
+    _left = 0
+
+    def set_response_params(self, **options: Any) -> None:  # Any: passed through as aiohttp gives them
+        self._current = _visit.get()
+        self._left = self._current.wire_budget
+        super().set_response_params(**options)
+
+    def data_received(self, data: bytes) -> None:
+        self._left -= len(data)
+        if self._left < 0 and self._current is not None:
+            self._current.over_budget = True
+            if self.transport is not None:
+                self.transport.abort()
+            return
+        super().data_received(data)
+
+
+class _Connector(aiohttp.TCPConnector):
+    """aiohttp's connector that notes who answered; the response may have let go of its connection by the time we ask."""
+
+    def __init__(self, *, resolver: VettedResolver, tls: ssl.SSLContext) -> None:
+        super().__init__(resolver=resolver, use_dns_cache=False, limit=0, ssl=tls, keepalive_timeout=15)
+        protocol: type[ResponseHandler] = _Protocol
+        self._factory = functools.partial(protocol, loop=self._loop)
+
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[aiohttp.tracing.Trace], timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.connector.Connection:
+        connection = await super().connect(req, traces, timeout)
+        visit = _visit.get()
+        transport = connection.transport
+        if transport is not None:
+            peer = transport.get_extra_info("peername")
+            visit.peer = str(peer[0]) if peer and not req.proxy else ""
+            secure = transport.get_extra_info("ssl_object")
+            certificate = secure.getpeercert(binary_form=True) if secure is not None else None
+            visit.certificate = hashlib.sha256(certificate).hexdigest() if certificate else ""
+        return connection
+
+
+def utc_now() -> datetime:
+    """The time of the machine, aware."""
+    return datetime.now(UTC)
+
+
+@functools.cache
+def default_tls() -> ssl.SSLContext:
+    """The system's certificate authorities; loading them takes some 20 ms, so once per process."""
+    return ssl.create_default_context()
+
+
+async def fetch_many(
+    requests: Iterable[FetchRequest],
+    *,
+    policy: AddressPolicy,
+    concurrency: int = 20,
+    per_host: int = 2,
+    lookup: Lookup | None = None,
+    tls: ssl.SSLContext | None = None,
+    clock: Callable[[], datetime] = utc_now,
+) -> AsyncIterator[Outcome]:
+    """Outcomes as they arrive, in no particular order; a site's fault is a `Failure`, never an exception.
+
+    At most `concurrency` pages are under way and at most `per_host` of one host. A caller who is slow to take outcomes
+    slows the fetching down: no more than `concurrency` outcomes wait. A caller who stops early should close the
+    iterator (`contextlib.aclosing`). `lookup` and `tls` replace the system's name resolution and certificate
+    authorities.
+    """
+    waiting = list(requests)
+    outcomes: asyncio.Queue[Outcome] = asyncio.Queue(maxsize=concurrency)
+    slots = asyncio.Semaphore(concurrency)
+    hosts: dict[str, asyncio.Semaphore] = {}
+
+    async with _Run(policy, width=concurrency, lookup=lookup, tls=tls, clock=clock) as run:
+
+        async def one(request: FetchRequest) -> None:
+            host = hosts.setdefault(_host_of(request.url), asyncio.Semaphore(per_host))
+            async with host, slots:
+                await outcomes.put(await run.fetch(request))
+
+        tasks = [asyncio.create_task(one(request)) for request in waiting]
+        try:
+            for _ in tasks:
+                yield await outcomes.get()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def fetch(
+    request: FetchRequest,
+    *,
+    policy: AddressPolicy,
+    lookup: Lookup | None = None,
+    tls: ssl.SSLContext | None = None,
+    clock: Callable[[], datetime] = utc_now,
+) -> Outcome:
+    """One page; a site's fault is a `Failure`, never an exception."""
+    async with _Run(policy, width=2, lookup=lookup, tls=tls, clock=clock) as run:
+        return await run.fetch(request)
+
+
+def _host_of(url: str) -> str:
+    return url.partition("://")[2].partition("/")[0].lower()
+
+
+@dataclass(slots=True)
+class _Walk:
+    """One fetch on its way along redirects: what has to outlive a hop."""
+
+    request: FetchRequest
+    visit: _Visit
+    url: str
+    hops: list[Hop] = field(default_factory=list)
+    cookies: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+class _Run:
+    """The sessions and name answers that one batch shares. Cookies are never among them."""
+
+    def __init__(
+        self,
+        policy: AddressPolicy,
+        *,
+        width: int,
+        lookup: Lookup | None,
+        tls: ssl.SSLContext | None,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._policy = policy
+        self._system = SystemLookup(width) if lookup is None else None
+        self._names = NameBook(lookup or self._system_lookup)
+        self._direct = VettedResolver(policy, self._names)
+        self._tls = tls or default_tls()
+        self._clock = clock
+        self._sessions: dict[tuple[str, str], aiohttp.ClientSession] = {}
+
+    async def _system_lookup(self, host: str) -> list[str]:
+        assert self._system is not None  # noqa: S101 - set whenever this is the lookup
+        return await self._system(host)
+
+    async def __aenter__(self) -> _Run:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for session in self._sessions.values():
+            await session.close()
+        await self._names.close()
+        if self._system is not None:
+            self._system.close()
+
+    async def fetch(self, request: FetchRequest) -> Outcome:
+        """One page within its deadline."""
+        started_at, start = self._clock(), time.monotonic()
+        walk = _Walk(request, _Visit(request.limits.max_bytes + _WIRE_ALLOWANCE), _without_userinfo(request.url))
+        _visit.set(walk.visit)
+        try:
+            async with asyncio.timeout(request.limits.total_s):
+                return await self._walk(walk, started_at, start)
+        except Exception as error:  # noqa: BLE001 - the top of one page's task: nothing a page does may end the batch
+            fault = _fault(error, walk)
+        return Failure(
+            key=request.key,
+            url=_without_userinfo(request.url),
+            reason=fault.reason,
+            message=fault.sentence,
+            transient=fault.transient,
+            started_at=started_at,
+            duration_ms=_since_ms(start),
+            final_url=walk.url,
+            redirects=tuple(walk.hops),
+        )
+
+    async def _walk(self, walk: _Walk, started_at: datetime, start: float) -> Outcome:
+        request = walk.request
+        target = vet(request.url, self._policy, exemption=request.exemption)
+        validators_url = (
+            vet(request.validators_url, self._policy, exemption=request.exemption).url
+            if (request.validators_url)
+            else target.url
+        )
+        while True:
+            walk.url = target.url
+            conditional = _validators(request) if target.url == validators_url else {}
+            session, proxy = await self._way(target, request.vantage)
+            async with session.get(
+                URL(target.url, encoded=True),
+                headers=_headers(request.vantage) | conditional | _cookie_header(walk, target),
+                proxy=proxy,
+                allow_redirects=False,
+            ) as response:
+                if response.status not in _REDIRECTS:
+                    return await _capture(response, walk, started_at, start, conditional=bool(conditional))
+                _keep_cookies(walk, target, response)
+                target = self._next(response, walk, target)
+
+    def _next(self, response: aiohttp.ClientResponse, walk: _Walk, target: Target) -> Target:
+        """Where a redirect leads, judged like the first URL but without any exemption."""
+        location = _location(response)
+        if not location:
+            raise BrokenAnswer(f"The site redirects ({response.status}) without saying where to.")
+        walk.hops.append(Hop(status=response.status, url=target.url, location=_without_userinfo(location)[:8192]))
+        if len(walk.hops) > walk.request.limits.max_redirects:
+            limit = walk.request.limits.max_redirects
+            raise BrokenAnswer(f"The site redirects more than {limit} times.", reason="too-many-redirects")
+        try:
+            return vet(urljoin(target.url, location), self._policy)
+        except (Refused, ValueError) as error:
+            sentence = error.sentence if isinstance(error, Refused) else "It cannot be read."
+            raise FetchError(
+                f"The site redirects to an address that is not fetched. {sentence}", reason="redirect-refused"
+            ) from error
+
+    async def _way(self, target: Target, vantage: VantageSpec) -> tuple[aiohttp.ClientSession, URL | None]:
+        """The session for a target, and the proxy to go through.
+
+        Behind a proxy the name is resolved there; it is looked up here too, to refuse private targets. The product's
+        own pages are never asked for through a proxy, and share no connection with other targets.
+        """
+        if target.exempt:
+            own = f"{target.host}:{target.port}"
+            return self._session(("", own), frozenset({own})), None
+        if not vantage.proxy_url:
+            return self._session(("", ""), frozenset()), None
+        proxy = self._proxy(vantage.proxy_url)
+        if target.address is None:
+            await self._direct.addresses(target.host, target.port)
+        return self._session((vantage.proxy_url, ""), self._policy.trusted_proxies), proxy
+
+    def _proxy(self, proxy_url: str) -> URL:
+        try:
+            proxy = URL(proxy_url)
+            host, port = proxy.host or "", proxy.port or 0
+        except ValueError:
+            host, port = "", 0
+        if not host or not port or proxy.scheme not in ("http", "https"):
+            raise Refused(
+                "proxy", "The vantage's proxy address cannot be read; http://user:password@host:port is expected."
+            )
+        try:
+            why = self._policy.objection(ip_address(host), port)
+        except ValueError:
+            return proxy  # a name: judged when it is looked up
+        if why and f"{host}:{port}" not in self._policy.trusted_proxies:
+            raise Refused("proxy", f"The vantage's proxy has an address that is {why}; the deployment must name it.")
+        return proxy
+
+    def _session(self, key: tuple[str, str], trusted: frozenset[str]) -> aiohttp.ClientSession:
+        session = self._sessions.get(key)
+        if session is None:
+            resolver = VettedResolver(self._policy, self._names, trusted=trusted)
+            session = self._sessions[key] = aiohttp.ClientSession(
+                connector=_Connector(resolver=resolver, tls=self._tls),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
+                trust_env=False,
+                auto_decompress=False,
+                max_line_size=_MAX_FIELD_BYTES,
+                max_field_size=_MAX_FIELD_BYTES,
+                max_headers=_MAX_HEADERS,
+            )
+        return session
+
+
+async def _capture(
+    response: aiohttp.ClientResponse, walk: _Walk, started_at: datetime, start: float, *, conditional: bool
+) -> Capture:
+    """The final answer as a capture; raises when it is not a whole page."""
+    request, status = walk.request, response.status
+    if status == 304 and not conditional:
+        raise BrokenAnswer("The site answered 304 (not modified) to a request that did not ask for that.")
+    if status == 206:
+        raise BrokenAnswer("The site answered with a part of the page (206) where the whole was asked for.")
+    if not 200 <= status <= 599:
+        raise BrokenAnswer(f"The site answered with the status {status}, which is none.")
+    header = response.headers.get("Content-Type", "")
+    content_type = header.partition(";")[0].strip().lower()[:100]
+    if content_type.startswith(("multipart/", "audio/", "video/")):
+        raise FetchError(f"The site answered with {content_type}, which is no page.", reason="unsupported-type")
+    body = b"" if status == 304 else await _body(response, walk, request.limits.max_bytes)
+    content_type, is_text = _sniffed(body, content_type)
+    text = decode_page(body, content_type=header, hint=request.charset_hint) if is_text and body else None
+    return Capture(
+        key=request.key,
+        url=_without_userinfo(request.url),
+        final_url=walk.url,
+        status=status,
+        headers=_header_pairs(response),
+        body=body,
+        html=text.text if text else "",
+        charset=text.charset if text else "",
+        charset_source=text.source if text else "",
+        content_type=content_type,
+        redirects=tuple(walk.hops),
+        peer_address=walk.visit.peer,
+        certificate_sha256=walk.visit.certificate,
+        started_at=started_at,
+        duration_ms=_since_ms(start),
+        not_modified=status == 304,
+        is_text=is_text,
+    )
+
+
+async def _body(response: aiohttp.ClientResponse, walk: _Walk, max_bytes: int) -> bytes:
+    names = codings(",".join(response.headers.getall("Content-Encoding", [])))
+    too_large = f"The page is larger than {max_bytes} bytes."
+    if (response.content_length or 0) > max_bytes:
+        raise TooLarge(too_large)
+    pieces: list[bytes] = []
+    size = 0
+    async for piece in response.content.iter_any():
+        size += len(piece)
+        if size > max_bytes:
+            raise TooLarge(too_large)
+        pieces.append(piece)
+    if walk.visit.over_budget:
+        raise TooLarge(too_large)
+    raw = b"".join(pieces)
+    return decompress(raw, names, max_bytes=max_bytes) if names else raw
+
+
+def _sniffed(body: bytes, content_type: str) -> tuple[str, bool]:
+    """The type of a body, and whether it is text to read. Well-known signatures win over the label."""
+    for magic, found in _MAGIC:
+        if body.startswith(magic):
+            return found, False
+    if not content_type:
+        binary = b"\0" in body[:1024] and not body.startswith((b"\xff\xfe", b"\xfe\xff"))
+        return ("application/octet-stream", False) if binary else ("text/html", True)
+    if content_type == "image/svg+xml":
+        return content_type, False
+    is_text = content_type.startswith("text/") or content_type.endswith(("/xml", "+xml", "/json", "+json"))
+    return content_type, is_text
+
+
+def _header_pairs(response: aiohttp.ClientResponse) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (name.decode("latin-1"), _printable(value.decode("utf-8", "replace"))) for name, value in response.raw_headers
+    )
+
+
+def _printable(value: str) -> str:
+    return "".join(character if character.isprintable() or character == " " else "\ufffd" for character in value)
+
+
+def _location(response: aiohttp.ClientResponse) -> str:
+    """The Location header as an ASCII reference: raw bytes beyond ASCII and inner spaces percent-encoded, as browsers do."""
+    raw = next((value for name, value in response.raw_headers if name.lower() == b"location"), b"")
+    return quote_from_bytes(raw.strip(b" \t"), safe="".join(chr(c) for c in range(0x80) if c != 0x20))
+
+
+def _headers(vantage: VantageSpec) -> dict[str, str]:
+    return {
+        "User-Agent": vantage.user_agent or DEFAULT_USER_AGENT,
+        "Accept": ACCEPT,
+        "Accept-Language": vantage.language,
+        "Accept-Encoding": ACCEPT_ENCODING,
+    }
+
+
+def _validators(request: FetchRequest) -> dict[str, str]:
+    """Conditional request headers; a validator that is not well formed is never sent back."""
+    headers: dict[str, str] = {}
+    if len(request.etag) <= _MAX_VALIDATOR_BYTES and _ETAG.fullmatch(request.etag):
+        headers["If-None-Match"] = request.etag
+    if request.last_modified and request.last_modified.isascii() and request.last_modified.isprintable():
+        try:
+            parsedate_to_datetime(request.last_modified)
+        except ValueError:
+            return headers
+        headers["If-Modified-Since"] = request.last_modified
+    return headers
+
+
+def _keep_cookies(walk: _Walk, target: Target, response: aiohttp.ClientResponse) -> None:
+    """Remember the cookies of a redirect for this fetch and this very origin; some sites loop without them."""
+    jar = walk.cookies.setdefault(target.origin, {})
+    for line in response.headers.getall("Set-Cookie", []):
+        name, equals, value = line.partition(";")[0].partition("=")
+        name, value = name.strip(), value.strip()
+        sound = equals and _TOKEN.fullmatch(name) and value.isascii() and value.isprintable()
+        if sound and len(name) + len(value) <= _MAX_COOKIE_BYTES and (name in jar or len(jar) < _MAX_COOKIES):
+            jar[name] = value
+
+
+def _cookie_header(walk: _Walk, target: Target) -> dict[str, str]:
+    jar = walk.cookies.get(target.origin)
+    return {"Cookie": "; ".join(f"{name}={value}" for name, value in jar.items())} if jar else {}
+
+
+def _without_userinfo(url: str) -> str:
+    return _USERINFO.sub("//", url, count=1)
+
+
+def _since_ms(start: float) -> int:
+    return round((time.monotonic() - start) * 1000)
+
+
+def _fault(error: Exception, walk: _Walk) -> FetchError:
+    """What went wrong, in our own words: a site's text or a library's message is never passed on."""
+    if walk.visit.over_budget:
+        return TooLarge("The answer is larger than allowed, headers and framing included.")
+    if isinstance(error, FetchError):
+        if isinstance(error, Refused) and walk.hops:
+            return FetchError(
+                f"The site redirects to an address that is not fetched. {error.sentence}", reason="redirect-refused"
+            )
+        return error
+    if isinstance(error, TimeoutError):
+        limit = walk.request.limits.total_s
+        return FetchError(f"The page did not arrive within {limit:g} s.", reason="timeout", transient=True)
+    for kinds, reason, sentence, transient in _FAULTS:
+        if isinstance(error, kinds):
+            return FetchError(sentence, reason=reason, transient=transient)
+    logger.error("fetch crashed monitor=%s", walk.request.key, exc_info=error)
+    return BrokenAnswer("The answer could not be processed.")
+
+
+# In this order: the certificate error is also a connector error, and so on.
+_FAULTS: tuple[tuple[tuple[type[Exception], ...], str, str, bool], ...] = (
+    ((aiohttp.ClientConnectorCertificateError,), "tls", "The site's certificate is not valid for it.", False),
+    ((aiohttp.ClientSSLError, ssl.SSLError), "tls", "No secure connection to the site could be made.", True),
+    ((aiohttp.ClientHttpProxyError,), "connect", "The vantage's proxy refused the connection.", True),
+    ((aiohttp.ClientProxyConnectionError,), "connect", "The vantage's proxy could not be reached.", True),
+    ((aiohttp.ClientConnectorDNSError,), "dns", "The name could not be resolved.", True),
+    ((aiohttp.ClientConnectorError,), "connect", "No connection to the site could be made.", True),
+    ((aiohttp.ClientPayloadError,), "protocol", "The answer ended before it was complete.", True),
+    ((aiohttp.ServerDisconnectedError, aiohttp.ClientOSError), "protocol", "The site closed the connection.", True),
+    (
+        (aiohttp.ClientError, aiohttp.http_exceptions.HttpProcessingError),
+        "protocol",
+        "The answer is not valid HTTP.",
+        False,
+    ),
+    ((OSError,), "connect", "The connection failed.", True),
+)
