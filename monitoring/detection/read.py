@@ -9,10 +9,10 @@ from typing import Final
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
-from .blocks import Block, Flag, Reading, Region, Surface
+from .blocks import Block, Draft, Flag, Reading, Region, Surface, freeze
 from .region import Choice, choose
 from .script import script_of
-from .walk import Outline, Run, Walk
+from .walk import HEADINGS, Box, Outline, Run, walk
 
 _OPTIONS: Final = LexborDocumentOptions.WO_EVENTS
 
@@ -64,10 +64,9 @@ def read(
     if root is None:
         return Reading(blocks=(), flags=tuple(flags))
     ignored = _matching(parser, (*ignore_selectors, *field_selectors))
-    state = Walk(ignored=ignored)
-    outline = state.run(root)
+    outline = walk(root, ignored=ignored)
     seen = len(root.text_lexbor() or "") - outline.skipped
-    extras = _embedded(state, limits, flags)
+    extras = _embedded(outline, limits, flags)
     choice = choose(outline, wanted=_matching(parser, (main_selector,)), remembered=remembered_region)
     if main_selector and choice.how != "selector":
         flags.append(Flag("selector-missing", main_selector))
@@ -202,80 +201,77 @@ def _matching(parser: LexborHTMLParser, selectors: tuple[str, ...]) -> frozenset
     return frozenset(found)
 
 
-def _embedded(state: Walk, limits: ReadLimits, flags: list[Flag], depth: int = 0) -> list[tuple[int, list[Run]]]:
-    """Runs of documents inside the page, with the index of the run they stand before."""
-    extras: list[tuple[int, list[Run]]] = []
-    budget = limits.embedded
-    sources = [(at, text, Surface.EMBEDDED) for at, text in state.frames]
-    sources += [(at, node.inner_html or "", Surface.EMBEDDED) for at, node in state.templates]
-    sources += [(at, text, Surface.HIDDEN) for at, text in state.noscripts if _ANY_TAG.sub("", text).strip()]
-    for at, markup, surface in sources:
-        if budget == 0:
-            flags.append(Flag("embedded-limited", f"{len(sources) - limits.embedded} embedded documents not read"))
-            break
-        budget -= 1
+def _embedded(outline: Outline, limits: ReadLimits, flags: list[Flag], depth: int = 0) -> list[tuple[int, Box, list[Run]]]:
+    """Runs of documents inside the page, with the index of the run and the box they stand at."""
+    sources = [(at, box, text, Surface.EMBEDDED) for at, box, text in (*outline.frames, *outline.shadows)]
+    sources += [(at, box, text, Surface.HIDDEN) for at, box, text in outline.noscripts if _ANY_TAG.sub("", text).strip()]
+    if len(sources) > limits.embedded:
+        flags.append(Flag("embedded-limited", f"{len(sources) - limits.embedded} embedded documents not read"))
+    extras: list[tuple[int, Box, list[Run]]] = []
+    for at, box, markup, surface in sources[: limits.embedded]:
         if _guard(markup, limits):
             flags.append(Flag("depth-limited", "an embedded document was not read"))
             continue
-        inner = Walk(surface)
         root = LexborHTMLParser(markup, options=_OPTIONS).root
         if root is None:
             continue
-        runs = [r for r in inner.run(root).runs if r.text]
-        if depth < 3:
-            for _, more in _embedded(inner, limits, flags, depth + 1):
-                runs += more
+        inner = walk(root, surface=surface)
+        runs = [r for r in inner.runs if r.text]
+        if depth < _EMBEDDED_DEPTH:
+            runs += [r for _, _, more in _embedded(inner, limits, flags, depth + 1) for r in more]
+        elif inner.frames or inner.shadows:
+            flags.append(Flag("embedded-limited", "documents nested deeper were not read"))
         for run in runs:
             run.surface = surface
-        extras.append((at, runs))
-    extras.sort(key=lambda pair: pair[0])
+        extras.append((at, box, runs))
+    extras.sort(key=lambda extra: extra[0])
     return extras
 
 
-def _blocks(outline: Outline, choice: Choice, extras: list[tuple[int, list[Run]]]) -> list[Block]:
+_EMBEDDED_DEPTH: Final = 3
+
+
+def _blocks(outline: Outline, choice: Choice, extras: list[tuple[int, Box, list[Run]]]) -> list[Block]:
+    """Blocks for all runs, with embedded ones where they stand, and each place numbered among its equals."""
     counts: dict[str, int] = {}
-    blocks: list[Block] = []
+    drafts: list[Draft] = []
     lang = outline.lang.split("-")[0].lower() if outline.lang else ""
     keep = choice.keep
-    extras = list(reversed(extras))
+    waiting = list(reversed(extras))
 
-    def add(run: Run, region: Region, prefix: str = "") -> None:
-        path = prefix + run.box.path
-        key = f"{path}>{run.surface[0]}" if run.surface is not Surface.VISIBLE else path
+    def add(run: Run, region: Region, path: str) -> None:
+        text, surface, hrefs = run.text, run.surface, run.hrefs
+        key = path if surface is Surface.VISIBLE else f"{path}>{surface}"
         number = counts.get(key, 0)
         counts[key] = number + 1
-        text = run.text
         if text:
-            blocks.append(
-                Block(
-                    text,
-                    run.tag,
-                    path,
-                    f"{key}[{number}]",
-                    region,
-                    run.surface,
-                    min(1.0, run.link_chars / len(text)) if run.link_chars else 0.0,
-                    run.list_id,
-                    run.heading,
-                    lang,
-                    "latin" if text.isascii() else script_of(text),
-                    run.hrefs,
+            density = min(1.0, run.link_chars / len(text)) if run.link_chars else 0.0
+            script = "latin" if text.isascii() else script_of(text)
+            heading = HEADINGS.get(run.tag, 0)
+            drafts.append(
+                Draft(
+                    text, run.tag, path, f"{key}[{number}]", region, surface, density, run.list_id, heading, lang,
+                    script, hrefs,
                 )
-            )
-        if run.hrefs and region is Region.MAIN:
-            blocks.append(
-                Block(
-                    " ".join(run.hrefs), run.tag, path, f"{path}>link[{number}]", region, Surface.LINK, 1.0,
-                    run.list_id, 0, lang, "latin", run.hrefs,
+            )  # fmt: skip
+        if hrefs and region is Region.MAIN:
+            targets = " ".join(hrefs)
+            drafts.append(
+                Draft(
+                    targets, run.tag, path, f"{key}>link[{number}]", region, Surface.LINK, 1.0, run.list_id, 0, lang,
+                    "latin", hrefs,
                 )
             )  # fmt: skip
 
     for index, run in enumerate(outline.runs):
-        while extras and extras[-1][0] <= index:
-            for inner in extras.pop()[1]:
-                add(inner, Region.MAIN if keep[index] else Region.FURNITURE, run.box.path + "//")
-        add(run, Region.MAIN if keep[index] else Region.FURNITURE)
-    while extras:
-        for inner in extras.pop()[1]:
-            add(inner, Region.MAIN, "body//")
-    return blocks
+        region = Region.MAIN if keep[index] else Region.FURNITURE
+        while waiting and waiting[-1][0] <= index:
+            _, box, inner = waiting.pop()
+            for part in inner:
+                add(part, region, f"{box.path}//{part.box.path}")
+        add(run, region, run.box.path)
+    while waiting:
+        _, box, inner = waiting.pop()
+        for part in inner:
+            add(part, Region.MAIN, f"{box.path}//{part.box.path}")
+    return freeze(drafts)

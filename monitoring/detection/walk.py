@@ -12,30 +12,32 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Final
 
-from selectolax.lexbor import LexborNode
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from .address import extend, label, link_target
 from .blocks import Surface
+
+type Attrs = dict[str, str | None]
+
+# What an element changed besides box and tag, to be put back when the walk leaves it: surface, list number, whether
+# inside <pre>, waiting cells, why hidden, number of runs before, and the run it stands in the middle of.
+type _Rest = tuple[Surface, int, bool, list[Run] | None, str, int, tuple[list[str], list[str], int] | None]
 
 
 class Box:
     """A block-level element: where it stands and which runs it holds (`runs[first:last]`)."""
 
-    __slots__ = ("_path", "classes", "first", "ident", "index", "last", "mem_id", "parent", "role", "tag")
+    __slots__ = ("_path", "attrs", "first", "last", "mem_id", "parent", "tag")
 
-    def __init__(self, parent: Box | None, tag: str, attrs: dict[str, str | None], first: int, index: int) -> None:
+    def __init__(self, parent: Box | None, tag: str, attrs: Attrs, first: int, mem_id: int) -> None:
         self.parent = parent
         self.tag = tag
-        self.ident = attrs.get("id") or ""
-        self.classes = attrs.get("class") or ""
-        self.role = attrs.get("role") or ""
+        self.attrs = attrs
         self.first = first
         self.last = first
-        self.index = index
-        self.mem_id = 0
+        self.mem_id = mem_id
         self._path = ""
 
     @property
@@ -43,7 +45,8 @@ class Box:
         """Tag path with stable id and class tokens; anonymous wrappers leave no trace in it."""
         if not self._path:
             above = self.parent.path if self.parent else ""
-            name = label(self.tag, self.ident, self.classes)
+            attrs = self.attrs
+            name = label(self.tag, attrs.get("id") or "", attrs.get("class") or "") if attrs else self.tag
             self._path = above if above and name in _ANONYMOUS else extend(above, name)
         return self._path
 
@@ -51,18 +54,10 @@ class Box:
 class Run:
     """A piece of text between two block borders, as found; `Block` is made from it."""
 
-    __slots__ = ("box", "heading", "hrefs", "link_chars", "list_id", "surface", "tag", "text")
+    __slots__ = ("box", "hrefs", "link_chars", "list_id", "surface", "tag", "text")
 
     def __init__(
-        self,
-        text: str,
-        tag: str,
-        box: Box,
-        surface: Surface,
-        link_chars: int,
-        hrefs: tuple[str, ...],
-        list_id: int,
-        heading: int,
+        self, text: str, tag: str, box: Box, surface: Surface, link_chars: int, hrefs: tuple[str, ...], list_id: int
     ) -> None:
         self.text = text
         self.tag = tag
@@ -71,66 +66,68 @@ class Run:
         self.link_chars = link_chars
         self.hrefs = hrefs
         self.list_id = list_id
-        self.heading = heading
 
 
 @dataclass(slots=True)
 class Outline:
-    """What a walk found. `seen` counts the raw characters of the text nodes met outside skipped elements."""
+    """What a walk found.
+
+    kept: raw characters of the text nodes taken in; skipped: of those left out on purpose (scripts, styles, ignored
+    elements). frames, shadows, noscripts: documents inside the page, with the number of runs before them.
+    """
 
     runs: list[Run] = field(default_factory=list)
     boxes: list[Box] = field(default_factory=list)
     title: str = ""
     lang: str = ""
     direction: str = ""
-    styles: list[str] = field(default_factory=list)
     kept: int = 0
     skipped: int = 0
     plaintext: bool = False
+    frames: list[tuple[int, Box, str]] = field(default_factory=list)
+    shadows: list[tuple[int, Box, str]] = field(default_factory=list)
+    noscripts: list[tuple[int, Box, str]] = field(default_factory=list)
 
 
-class _Kind(IntEnum):
-    INLINE = 0
-    BLOCK = 1
-    SKIP = 2
-    BR = 3
-    LINK = 4
-    LIST = 5
-    ROW = 6
-    CELL = 7
-    IMAGE = 8
-    INPUT = 9
-    FRAME = 10
-    TEMPLATE = 11
-    STYLE = 12
-    NOSCRIPT = 13
-    SVG = 14
-    HEAD = 15
-    TITLE = 16
-    PRE = 17
-    CUSTOM = 18
-    PLAIN = 19
-
+# Kinds of element, as plain integers: they are compared for every node of every page.
+_INLINE, _BLOCK, _LIST, _ROW, _CELL, _PRE, _CUSTOM, _LINK, _BR, _SKIP, _SPECIAL, _HEAD = range(12)
 
 _BLOCK_TAGS: Final = (
     "html body div p h1 h2 h3 h4 h5 h6 li dt dd main article section nav aside header footer address blockquote center "
-    "figure figcaption caption table thead tbody tfoot fieldset form legend details summary option optgroup select button "
-    "hgroup search dialog frameset noframes multicol dir menuitem textarea label output video audio canvas object map "
-    "colgroup hr rp"
+    "figure figcaption caption thead tbody tfoot fieldset form legend details summary option optgroup select button "
+    "hgroup search dialog frameset noframes dir textarea label output video audio canvas object map colgroup hr rp"
 )
-_KINDS: Final[dict[str, _Kind]] = (
-    dict.fromkeys(_BLOCK_TAGS.split(), _Kind.BLOCK)
-    | dict.fromkeys("script base meta link param source track col wbr area datalist".split(), _Kind.SKIP)
-    | {"ul": _Kind.LIST, "ol": _Kind.LIST, "dl": _Kind.LIST, "menu": _Kind.LIST, "table": _Kind.LIST}
-    | {"tr": _Kind.ROW, "td": _Kind.CELL, "th": _Kind.CELL}
-    | {"img": _Kind.IMAGE, "input": _Kind.INPUT, "iframe": _Kind.FRAME, "template": _Kind.TEMPLATE}
-    | {"style": _Kind.STYLE, "noscript": _Kind.NOSCRIPT, "svg": _Kind.SVG, "head": _Kind.HEAD, "title": _Kind.TITLE}
-    | {"br": _Kind.BR, "a": _Kind.LINK, "pre": _Kind.PRE, "listing": _Kind.PRE, "xmp": _Kind.PRE, "plaintext": _Kind.PLAIN}
+_SPECIAL_TAGS: Final = "img input iframe template style noscript svg title"
+_KINDS: Final[dict[str, int]] = (
+    dict.fromkeys(_BLOCK_TAGS.split(), _BLOCK)
+    | dict.fromkeys(_SPECIAL_TAGS.split(), _SPECIAL)
+    | dict.fromkeys("script base meta link param source track col wbr area datalist".split(), _SKIP)
+    | dict.fromkeys("ul ol dl menu table".split(), _LIST)
+    | {"tr": _ROW, "td": _CELL, "th": _CELL, "br": _BR, "a": _LINK, "head": _HEAD}
+    | dict.fromkeys("pre listing xmp plaintext".split(), _PRE)
 )
+
+
+def _tag_table() -> dict[int, tuple[int, str]]:
+    """(kind, name) by lexbor's number of the tag: numbers are cheaper to ask for than names."""
+    names = [*_KINDS, *"span b i em strong u s small font abbr code sup sub time mark ins del q cite picture".split()]
+    parser = LexborHTMLParser("<p>x<!--x-->")
+    table: dict[int, tuple[int, str]] = {}
+    for name in names:
+        node = parser.create_node(name)
+        if node.tag == name:
+            table[node.tag_id] = (_KINDS.get(name, _INLINE), name)
+    return table
+
+
+_TAGS: Final = _tag_table()
+_TEXT_ID: Final = 2
+_COMMENT_ID: Final = 4
+
 _ANONYMOUS: Final = frozenset({"div", "span", "tbody", "center", "section", "form", "fieldset"})
-_HEADINGS: Final = {f"h{n}": n for n in range(1, 7)}
-_VOID_TEXT_INPUTS: Final = frozenset({"hidden", "password", "checkbox", "radio", "file", "color", "range", "image"})
-_NO_ATTRS: Final[dict[str, str | None]] = {}
+HEADINGS: Final = {f"h{n}": n for n in range(1, 7)}
+_SPEAKING: Final = frozenset({"hidden", "style", "aria-hidden", "title", "aria-label", "placeholder"})
+_UNREAD_INPUTS: Final = frozenset({"hidden", "password", "checkbox", "radio", "file", "color", "range", "image"})
 
 _HIDING_STYLE: Final = re.compile(
     r"display:none|visibility:hidden|(?:left|top|right|text-indent|margin-left):-\d{4,}|font-size:0(?![.\d]*[1-9])|"
@@ -138,9 +135,10 @@ _HIDING_STYLE: Final = re.compile(
 )
 _INK: Final = re.compile(r"(?:^|;)color:([^;!]+)")
 _PAPER: Final = re.compile(r"(?:^|;)background(?:-color)?:([^;!]+)")
+_COLOURS: Final = {"white": "#fff", "#ffffff": "#fff", "black": "#000", "#000000": "#000", "rgb(255,255,255)": "#fff"}
 _STYLE_CONTENT: Final = re.compile(r"""content\s*:\s*(?:"([^"\\]{2,300})"|'([^'\\]{2,300})')""")
 _BLANK_LINE: Final = re.compile(r"\n[ \t\r]*\n")
-_ENDS_SENTENCE: Final = re.compile(r"[.!?:;。!?:;…]['\")\]»”’」』]*\s*$")
+_ENDS_SENTENCE: Final = re.compile(r"[.!?:;…。！？：；]['\")\]»”’」』]*$")
 
 _ROW_CELL_CAP: Final = 240
 """A table row is one block while none of its cells is longer than this; a longer cell is layout, and stands alone."""
@@ -151,27 +149,10 @@ _LINE_MIN: Final = 40
 _ARIA_CAP: Final = 300
 """aria-hidden on more characters than this is a dialog's trick on the page behind it, not hidden text."""
 
-
-@dataclass(slots=True)
-class _Saved:
-    """What an element changed, to be put back when the walk leaves it."""
-
-    kind: _Kind
-    box: Box
-    surface: Surface
-    list_id: int
-    in_link: bool
-    in_pre: bool
-    heading: int
-    tag: str
-    first: int
-    hidden_by: str = ""
-    outer: tuple[list[str], int, list[str]] | None = None
-    cells: list[Run] | None = None
-    href: str = ""
+_STYLE_CAP: Final = 400_000
 
 
-def hides(attrs: dict[str, str | None]) -> str:
+def hides(attrs: Attrs) -> str:
     """Why an element with these attributes is not seen: "hidden", "style", "aria", or "" when it is."""
     if "hidden" in attrs:
         return "hidden"
@@ -182,411 +163,317 @@ def hides(attrs: dict[str, str | None]) -> str:
             return "style"
         if "color:" in flat:
             ink, paper = _INK.search(flat), _PAPER.search(flat)
-            if ink and paper and _same_colour(ink[1], paper[1]):
+            if ink and paper and _COLOURS.get(ink[1], ink[1]) == _COLOURS.get(paper[1], paper[1]):
                 return "style"
     if attrs.get("aria-hidden") == "true":
         return "aria"
     return ""
 
 
-_WHITES: Final = {"white": "#fff", "#ffffff": "#fff", "black": "#000", "#000000": "#000", "rgb(255,255,255)": "#fff"}
+def walk(  # noqa: C901 - one loop over every node of every page: calls and attribute look-ups are what it saves
+    root: LexborNode, *, surface: Surface = Surface.VISIBLE, ignored: frozenset[int] = frozenset()
+) -> Outline:
+    """The outline of the tree under `root`, without the elements whose `mem_id` is in `ignored`.
 
+    surface: what the text of this tree is to its reader unless something in the tree hides it.
+    """
+    out = Outline()
+    runs, boxes = out.runs, out.boxes
+    base = surface
+    parts: list[str] = []  # of the current run
+    hrefs: list[str] = []
+    cells: list[Run] | None = None  # finished cells of the current row
+    link_chars = 0
+    links_open = 0
+    after_link = -1
+    in_pre = False
+    list_id = -1
+    lists = 0
+    kept = 0
+    tag = "body"
+    box = Box(None, "", {}, 0, 0)
 
-def _same_colour(a: str, b: str) -> bool:
-    return _WHITES.get(a, a) == _WHITES.get(b, b)
+    def flush() -> None:
+        """End the current run, and keep it if there is anything in it."""
+        nonlocal link_chars, after_link, cells
+        text = " ".join("".join(parts).split())
+        parts.clear()
+        after_link = -1
+        if text or hrefs:
+            if cells:
+                _release(cells, runs, box)
+                cells = []
+            runs.append(Run(text, tag, box, surface, link_chars, tuple(hrefs), list_id))
+            link_chars = 0
+            hrefs.clear()
 
-
-class Walk:
-    """The state of one walk. Use `walk(root)`."""
-
-    __slots__ = (
-        "after_link",
-        "base_surface",
-        "box",
-        "cells",
-        "frames",
-        "heading",
-        "hrefs",
-        "ignored",
-        "in_link",
-        "in_pre",
-        "link_chars",
-        "list_id",
-        "lists",
-        "noscripts",
-        "out",
-        "parts",
-        "surface",
-        "tag",
-        "templates",
-    )
-
-    def __init__(self, surface: Surface = Surface.VISIBLE, ignored: frozenset[int] = frozenset()) -> None:
-        self.out = Outline()
-        self.parts: list[str] = []
-        self.link_chars = 0
-        self.hrefs: list[str] = []
-        self.base_surface = surface
-        self.surface = surface
-        self.box = Box(None, "", _NO_ATTRS, 0, -1)
-        self.tag = "body"
-        self.heading = 0
-        self.list_id = -1
-        self.lists = 0
-        self.in_link = False
-        self.after_link = -1
-        self.in_pre = False
-        self.cells: list[Run] | None = None
-        self.ignored = ignored
-        self.frames: list[tuple[int, str]] = []
-        self.templates: list[tuple[int, LexborNode]] = []
-        self.noscripts: list[tuple[int, str]] = []
-
-    # -- the loop ---------------------------------------------------------------------
-
-    def run(self, root: LexborNode) -> Outline:
-        """Walk `root` and everything below it."""
-        stack: list[tuple[LexborNode, _Saved | None]] = []
-        kinds = _KINDS
-        node = root
-        while True:
-            tag = node.tag
-            child = None
-            saved: _Saved | None = None
-            if tag == "-text":
-                self._text(node.text_content or "")
-            elif tag != "-comment" and tag is not None:
-                kind = kinds.get(tag)
-                if kind is None:
-                    kind = _Kind.CUSTOM if "-" in tag else _Kind.INLINE
-                if kind is _Kind.BR:
-                    self._line_break()
-                elif self.ignored and node.mem_id in self.ignored:
-                    self._ignore(node)
-                elif kind is _Kind.SKIP:
-                    if tag == "script":
-                        self._skip_text(node)
-                else:
-                    descend, saved = self._enter(node, tag, kind)
-                    if descend:
-                        child = node.first_child
-                        if child is None and saved is not None:
-                            self._leave(saved)
-            if child is not None:
-                stack.append((node, saved))
-                node = child
-                continue
-            while True:
-                if not stack:
-                    self._flush()
-                    return self.out
-                following = node.next
-                if following is not None:
-                    node = following
-                    break
-                node, saved = stack.pop()
-                if saved is not None:
-                    self._leave(saved)
-
-    # -- text -------------------------------------------------------------------------
-
-    def _text(self, text: str) -> None:
-        if self.in_pre and "\n" in text:
-            pieces = _BLANK_LINE.split(text)
-            for piece in pieces[:-1]:
-                self.parts.append(piece)
-                self.out.kept += len(piece)
-                self._flush()
-            self.out.kept += len(text) - sum(map(len, pieces))
-            text = pieces[-1]
-        self.out.kept += len(text)
-        self.parts.append(text)
-        if self.in_link and not text.isspace():
-            self.link_chars += len(" ".join(text.split()))
-
-    def _line_break(self) -> None:
-        parts = self.parts
-        if not parts:
-            return
-        if parts[-1] == "\n":
-            self._flush()
-            return
-        if len(parts) > 1 and parts[-1].isspace() and parts[-2] == "\n":
-            self._flush()
-            return
-        if not self.heading:
-            line = "".join(parts[-4:])
-            if len(line) >= _LINE_MIN and _ENDS_SENTENCE.search(line[-8:]):
-                self._flush()
-                return
-        parts.append("\n")
-
-    def _flush(self) -> None:
-        """End the current run, if it holds any text."""
-        if not self.parts:
-            if self.hrefs:
-                self._add("")
-            return
-        text = " ".join("".join(self.parts).split())
-        self.parts = []
-        self.after_link = -1
-        if text or self.hrefs:
-            self._add(text)
-
-    def _add(self, text: str) -> None:
-        if self.cells:
-            self._release_cells()
-        run = Run(
-            text, self.tag, self.box, self.surface, self.link_chars, tuple(self.hrefs), self.list_id, self.heading
-        )
-        self.out.runs.append(run)
-        self.link_chars = 0
-        self.hrefs = []
-
-    def _note(self, text: str | None, tag: str, surface: Surface) -> None:
-        """A run of its own for text that is not in the flow (an attribute, a style)."""
-        text = " ".join((text or "").split())
-        if text:
-            if self.surface is Surface.HIDDEN and surface is Surface.ATTRIBUTE:
-                surface = Surface.HIDDEN
-            self.out.runs.append(Run(text, tag, self.box, surface, 0, (), self.list_id, 0))
-
-    # -- elements ---------------------------------------------------------------------
-
-    def _enter(self, node: LexborNode, tag: str, kind: _Kind) -> tuple[bool, _Saved | None]:
-        """Take an element in: (walk its children?, what to put back afterwards)."""
-        attrs = node.attributes
-        if kind is _Kind.INLINE:
-            if not attrs:
-                return True, None
-            hidden_by = hides(attrs)
-            if "title" in attrs or "aria-label" in attrs:
-                self._labels(attrs, tag)
-            if not hidden_by or self.surface is Surface.HIDDEN:
-                return True, None
-            return True, self._hide_inline(kind, hidden_by)
-        if kind >= _Kind.IMAGE and kind is not _Kind.PRE and kind is not _Kind.CUSTOM and kind is not _Kind.PLAIN:
-            return self._enter_special(node, tag, kind, attrs)
-        if kind is _Kind.LINK:
-            return True, self._enter_link(attrs, tag)
-        return True, self._enter_block(node, tag, kind, attrs)
-
-    def _save(self, kind: _Kind) -> _Saved:
-        return _Saved(
-            kind,
-            self.box,
-            self.surface,
-            self.list_id,
-            self.in_link,
-            self.in_pre,
-            self.heading,
-            self.tag,
-            len(self.out.runs),
-        )
-
-    def _hide_inline(self, kind: _Kind, hidden_by: str) -> _Saved:
-        saved = self._save(kind)
-        saved.hidden_by = hidden_by
-        saved.outer = (self.parts, self.link_chars, self.hrefs)
-        self.parts, self.link_chars, self.hrefs = [], 0, []
-        self.surface = Surface.HIDDEN
-        return saved
-
-    def _enter_link(self, attrs: dict[str, str | None], tag: str) -> _Saved:
-        hidden_by = hides(attrs) if self.surface is not Surface.HIDDEN else ""
-        if "title" in attrs or "aria-label" in attrs:
-            self._labels(attrs, tag)
-        if hidden_by:
-            saved = self._hide_inline(_Kind.LINK, hidden_by)
-        else:
-            saved = self._save(_Kind.LINK)
-            if self.parts and self.after_link == len(self.parts):
-                self.parts.append(" ")  # neighbouring links are words of their own
-        self.in_link = True
-        target = attrs.get("href")
-        if target:
-            target = link_target(target)
-            if target:
-                self.hrefs.append(target)
-        return saved
-
-    def _enter_block(self, node: LexborNode, tag: str, kind: _Kind, attrs: dict[str, str | None]) -> _Saved:
-        if kind is not _Kind.CUSTOM:
-            self._flush()
-        saved = self._save(kind)
-        if self.cells and kind is not _Kind.CELL and kind is not _Kind.CUSTOM:
-            self._release_cells()
-        saved.cells = self.cells
-        if kind is _Kind.ROW:
-            self.cells = []
-        boxes = self.out.boxes
-        box = Box(self.box, tag, attrs, len(self.out.runs), len(boxes))
-        boxes.append(box)
-        box.mem_id = node.mem_id
-        self.box = box
-        if kind is not _Kind.CUSTOM:
-            self.tag = tag
-            self.heading = _HEADINGS.get(tag, 0)
-        if attrs:
-            self._block_attrs(tag, kind, attrs, saved)
-        if kind is _Kind.LIST:
-            self.list_id = self.lists
-            self.lists += 1
-        elif kind is _Kind.PRE:
-            self.in_pre = True
-        elif kind is _Kind.PLAIN:
-            self.in_pre = True
-            self.out.plaintext = True
-        return saved
-
-    def _block_attrs(self, tag: str, kind: _Kind, attrs: dict[str, str | None], saved: _Saved) -> None:
-        if tag == "html":
-            self.out.lang = attrs.get("lang") or attrs.get("xml:lang") or ""
-        if tag in {"html", "body"}:
-            self.out.direction = attrs.get("dir") or self.out.direction
-        elif self.surface is not Surface.HIDDEN:
-            hidden_by = hides(attrs)
-            if hidden_by and tag != "main":
-                if kind is _Kind.CUSTOM:
-                    saved.outer = (self.parts, self.link_chars, self.hrefs)
-                    self.parts, self.link_chars, self.hrefs = [], 0, []
-                saved.hidden_by = hidden_by
-                self.surface = Surface.HIDDEN
-        if "title" in attrs or "aria-label" in attrs or "placeholder" in attrs:
-            self._labels(attrs, tag)
-
-    def _labels(self, attrs: dict[str, str | None], tag: str) -> None:
-        for name in ("title", "aria-label", "placeholder"):
-            if name in attrs:
-                self._note(attrs[name], tag, Surface.ATTRIBUTE)
-
-    def _enter_special(
-        self, node: LexborNode, tag: str, kind: _Kind, attrs: dict[str, str | None]
-    ) -> tuple[bool, _Saved | None]:
-        if kind is _Kind.IMAGE:
-            self._note(attrs.get("alt"), tag, Surface.ATTRIBUTE)
-            self._labels(attrs, tag)
-        elif kind is _Kind.INPUT:
-            if (attrs.get("type") or "text").lower() not in _VOID_TEXT_INPUTS:
-                self._note(attrs.get("value"), tag, Surface.ATTRIBUTE)
-                self._labels(attrs, tag)
-        elif kind is _Kind.FRAME:
-            if attrs.get("srcdoc"):
-                self.frames.append((len(self.out.runs), attrs["srcdoc"] or ""))
-            self._skip_text(node)
-        elif kind is _Kind.TEMPLATE:
-            if "shadowrootmode" in attrs or "shadowroot" in attrs:
-                self.templates.append((len(self.out.runs), node))
-        elif kind is _Kind.STYLE:
-            text = self._skip_text(node)
-            if "content" in text:
-                for match in _STYLE_CONTENT.finditer(text[:400_000]):
-                    self._note(match[1] or match[2], tag, Surface.STYLE)
-        elif kind is _Kind.NOSCRIPT:
-            text = self._skip_text(node)
-            if text and self.box.tag != "head":
-                self.noscripts.append((len(self.out.runs), text))
-        elif kind is _Kind.TITLE:
-            text = self._skip_text(node)
-            if not self.out.title:
-                self.out.title = " ".join(text.split())
-        elif kind is _Kind.HEAD:
-            return True, None
-        else:  # svg: its words are labels of a picture
-            saved = self._save(kind)
-            saved.outer = (self.parts, self.link_chars, self.hrefs)
-            self.parts, self.link_chars, self.hrefs = [], 0, []
-            self.tag = "svg"
-            if self.surface is not Surface.HIDDEN:
-                self.surface = Surface.ATTRIBUTE
-            return True, saved
-        return False, None
-
-    def _skip_text(self, node: LexborNode) -> str:
-        child = node.first_child
-        text = (child.text_content or "") if child is not None and child.tag == "-text" else ""
-        self.out.skipped += len(text)
-        return text
-
-    def _ignore(self, node: LexborNode) -> None:
-        """Leave an element out on purpose: its text counts neither as seen nor as lost."""
-        self.out.skipped += len(node.text_lexbor() or "")
-
-    def _leave(self, saved: _Saved) -> None:
-        kind = saved.kind
-        runs = self.out.runs
-        if kind is _Kind.LINK and saved.outer is None:
-            self.after_link = len(self.parts)
-        if saved.outer is not None:
-            self._flush()
-            self.parts, self.link_chars, self.hrefs = saved.outer
-        elif kind is _Kind.CELL:
-            self._end_cell()
-        elif kind is not _Kind.LINK and kind is not _Kind.CUSTOM:
-            self._flush()
-            if kind is _Kind.ROW and self.cells:
-                self._join_cells()
-        if saved.hidden_by == "aria" and sum(len(r.text) for r in runs[saved.first :]) > _ARIA_CAP:
-            for run in runs[saved.first :]:
-                if run.surface is Surface.HIDDEN:
-                    run.surface = self.base_surface
-        if kind is not _Kind.LINK and kind is not _Kind.SVG and kind is not _Kind.INLINE:
-            self.box.last = len(runs)
-            if kind is not _Kind.CELL:
-                self.cells = saved.cells
-        self.box = saved.box
-        self.surface = saved.surface
-        self.list_id = saved.list_id
-        self.in_link = saved.in_link
-        self.in_pre = saved.in_pre
-        self.heading = saved.heading
-        self.tag = saved.tag
-
-    # -- table rows -------------------------------------------------------------------
-
-    def _end_cell(self) -> None:
+    def end_cell() -> None:
         """A cell that held nothing but a run waits for the end of its row."""
-        if not self.parts and not self.hrefs:
+        nonlocal link_chars, after_link, cells
+        text = " ".join("".join(parts).split())
+        if cells is None or len(runs) > box.first or len(text) > _ROW_CELL_CAP:
+            flush()
             return
-        text = " ".join("".join(self.parts).split())
-        self.parts = []
-        if not text and not self.hrefs:
-            return
-        run = Run(text, self.tag, self.box, self.surface, self.link_chars, tuple(self.hrefs), self.list_id, 0)
-        self.link_chars, self.hrefs = 0, []
-        if self.cells is None or len(self.out.runs) > self.box.first or len(text) > _ROW_CELL_CAP:
-            if self.cells:
-                self._release_cells()
-            self.out.runs.append(run)
-        else:
-            self.cells.append(run)
+        parts.clear()
+        after_link = -1
+        if text or hrefs:
+            cells.append(Run(text, tag, box, surface, link_chars, tuple(hrefs), list_id))
+            link_chars = 0
+            hrefs.clear()
 
-    def _release_cells(self) -> None:
-        cells, self.cells = self.cells or [], []
-        first = len(self.out.runs)
-        self.out.runs.extend(cells)
-        for offset, run in enumerate(cells):
-            run.box.first, run.box.last = first + offset, first + offset + 1
-        box: Box | None = self.box
-        while box is not None and box.first == first and cells:  # boxes entered while the cells waited
-            if box.tag == "tr":
+    def note(text: str | None, what: Surface) -> None:
+        """A run of its own for words outside the flow: an attribute, a style."""
+        words = " ".join((text or "").split())
+        if words:
+            hidden = surface is Surface.HIDDEN and what is Surface.ATTRIBUTE
+            runs.append(Run(words, name, box, surface if hidden else what, 0, (), list_id))
+
+    stack: list[tuple[LexborNode, int, Box, str, _Rest | None]] = []
+    node = root
+    while True:
+        child = None
+        number = node.tag_id
+        if number == _TEXT_ID:
+            text = node.text_content or ""
+            kept += len(text)
+            if text.isspace():
+                if parts and not in_pre:
+                    parts.append(" ")
+                elif in_pre and text.count("\n") > 1:
+                    flush()
+            elif in_pre and "\n" in text:
+                *paragraphs, text = _BLANK_LINE.split(text)
+                for paragraph in paragraphs:
+                    parts.append(paragraph)
+                    flush()
+                parts.append(text)
+            else:
+                parts.append(text)
+                if links_open:
+                    link_chars += len(" ".join(text.split()))
+        elif number != _COMMENT_ID:
+            known = _TAGS.get(number)
+            if known is not None:
+                kind, name = known
+            else:
+                name = node.tag or ""
+                kind = _KINDS.get(name, _CUSTOM if "-" in name else _INLINE)
+            if ignored and node.mem_id in ignored:
+                out.skipped += len(node.text_lexbor() or "")
+            elif kind == _BR:
+                if parts:
+                    if parts[-1] == "\n" or (parts[-1] == " " and len(parts) > 1 and parts[-2] == "\n"):
+                        flush()
+                    elif tag not in HEADINGS and _is_finished("".join(parts[-4:])):
+                        flush()
+                    else:
+                        parts.append("\n")
+            elif kind == _SKIP:
+                if name == "script":
+                    out.skipped += len(_only_text(node))
+            elif kind == _HEAD:
+                child = node.first_child
+                if child is not None:
+                    stack.append((node, _INLINE, box, tag, None))
+            elif kind == _SPECIAL:
+                attrs = node.attributes
+                if name == "img":
+                    if attrs:
+                        note(attrs.get("alt"), Surface.ATTRIBUTE)
+                        note(attrs.get("title"), Surface.ATTRIBUTE)
+                elif name == "svg":  # its words are labels of a picture
+                    child = node.first_child
+                    if child is not None:
+                        rest = (surface, list_id, in_pre, cells, "", len(runs), (parts.copy(), hrefs.copy(), link_chars))
+                        stack.append((node, _SPECIAL, box, tag, rest))
+                        parts.clear()
+                        hrefs.clear()
+                        link_chars = 0
+                        tag = "svg"
+                        if surface is not Surface.HIDDEN:
+                            surface = Surface.ATTRIBUTE
+                elif name == "input":
+                    if (attrs.get("type") or "text").lower() not in _UNREAD_INPUTS:
+                        for key in ("value", "placeholder", "aria-label", "title"):
+                            note(attrs.get(key), Surface.ATTRIBUTE)
+                elif name == "template":
+                    if "shadowrootmode" in attrs or "shadowroot" in attrs:
+                        out.shadows.append((len(runs), box, node.inner_html or ""))
+                else:
+                    text = _only_text(node)
+                    out.skipped += len(text)
+                    if name == "title":
+                        out.title = out.title or " ".join(text.split())
+                    elif name == "noscript":
+                        if text and tag != "head":
+                            out.noscripts.append((len(runs), box, text))
+                    elif name == "iframe":
+                        if attrs.get("srcdoc"):
+                            out.frames.append((len(runs), box, attrs["srcdoc"] or ""))
+                    elif "content" in text:
+                        for match in _STYLE_CONTENT.finditer(text[:_STYLE_CAP]):
+                            note(match[1] or match[2], Surface.STYLE)
+            else:
+                attrs = node.attributes
+                hidden_by = ""
+                if attrs and not _SPEAKING.isdisjoint(attrs):
+                    if surface is not Surface.HIDDEN and name not in _NEVER_HIDDEN:
+                        hidden_by = hides(attrs)
+                    for key in ("title", "aria-label", "placeholder"):
+                        if key in attrs:
+                            note(attrs[key], Surface.ATTRIBUTE)
+                child = node.first_child
+                if kind == _INLINE:
+                    if child is not None:
+                        rest = None
+                        if hidden_by:
+                            outer = (parts.copy(), hrefs.copy(), link_chars)
+                            rest = (surface, list_id, in_pre, cells, hidden_by, len(runs), outer)
+                            parts.clear()
+                            hrefs.clear()
+                            link_chars = 0
+                            surface = Surface.HIDDEN
+                        stack.append((node, _INLINE, box, tag, rest))
+                elif kind == _LINK:
+                    rest = None
+                    if hidden_by and child is not None:
+                        outer = (parts.copy(), hrefs.copy(), link_chars)
+                        rest = (surface, list_id, in_pre, cells, hidden_by, len(runs), outer)
+                        parts.clear()
+                        hrefs.clear()
+                        link_chars = 0
+                        surface = Surface.HIDDEN
+                    elif parts and after_link == len(parts):
+                        parts.append(" ")  # neighbouring links are words of their own
+                    target = attrs.get("href")
+                    if target:
+                        target = link_target(target)
+                        if target:
+                            hrefs.append(target)
+                    if child is not None:
+                        links_open += 1
+                        stack.append((node, _LINK, box, tag, rest))
+                elif child is None:
+                    if kind != _CUSTOM and (parts or hrefs):
+                        flush()
+                else:
+                    rest = None
+                    if kind == _CUSTOM:
+                        if hidden_by:
+                            outer = (parts.copy(), hrefs.copy(), link_chars)
+                            rest = (surface, list_id, in_pre, cells, hidden_by, len(runs), outer)
+                            parts.clear()
+                            hrefs.clear()
+                            link_chars = 0
+                            surface = Surface.HIDDEN
+                    else:
+                        if parts or hrefs:
+                            flush()
+                        if kind != _BLOCK or hidden_by or cells:
+                            if cells and kind != _CELL:
+                                _release(cells, runs, box)
+                                cells = []
+                            rest = (surface, list_id, in_pre, cells, hidden_by, len(runs), None)
+                            if hidden_by:
+                                surface = Surface.HIDDEN
+                            if kind == _LIST:
+                                list_id = lists
+                                lists += 1
+                            elif kind == _ROW:
+                                cells = []
+                            elif kind == _PRE:
+                                in_pre = True
+                                out.plaintext = out.plaintext or name == "plaintext"
+                    inner = Box(box, name, attrs, len(runs), node.mem_id)
+                    boxes.append(inner)
+                    stack.append((node, kind, box, tag, rest))
+                    box = inner
+                    if kind != _CUSTOM:
+                        tag = name
+                    if name == "html" or name == "body":
+                        out.lang = out.lang or attrs.get("lang") or attrs.get("xml:lang") or ""
+                        out.direction = out.direction or attrs.get("dir") or ""
+        if child is not None:
+            node = child
+            continue
+        while True:
+            if not stack:
+                if parts or hrefs:
+                    flush()
+                out.kept = kept
+                return out
+            following = node.next
+            if following is not None:
+                node = following
                 break
-            box.first = len(self.out.runs)
-            box = box.parent
+            node, kind, outer_box, outer_tag, rest = stack.pop()
+            if kind == _INLINE and rest is None:
+                continue
+            if kind == _LINK:
+                links_open -= 1
+                after_link = len(parts)
+                if rest is None:
+                    continue
+            if rest is None:
+                if kind != _CUSTOM and (parts or hrefs):
+                    flush()
+                box.last = len(runs)
+                box = outer_box
+                tag = outer_tag
+                continue
+            was_surface, was_list, was_pre, was_cells, hidden_by, first, outer = rest
+            if outer is not None:
+                flush()
+                parts[:], hrefs[:], link_chars = outer
+            elif kind == _CELL:
+                end_cell()
+            else:
+                if parts or hrefs:
+                    flush()
+                if kind == _ROW:
+                    if cells:
+                        _join(cells, runs, box)
+                    cells = was_cells
+            if hidden_by == "aria" and sum(len(r.text) for r in runs[first:]) > _ARIA_CAP:
+                for run in runs[first:]:
+                    if run.surface is Surface.HIDDEN:
+                        run.surface = base
+            if kind != _LINK and kind != _INLINE and kind != _SPECIAL:
+                box.last = len(runs)
+            surface, list_id, in_pre = was_surface, was_list, was_pre
+            box, tag = outer_box, outer_tag
 
-    def _join_cells(self) -> None:
-        cells, self.cells = self.cells or [], []
-        if len(cells) == 1:
-            self.out.runs.append(cells[0])
-            return
-        hrefs = tuple(h for c in cells for h in c.hrefs)
-        text = " | ".join(c.text for c in cells if c.text)
-        surface = cells[0].surface if all(c.surface is cells[0].surface for c in cells) else self.surface
-        links = sum(c.link_chars for c in cells)
-        self.out.runs.append(Run(text, "tr", self.box, surface, links, hrefs, self.list_id, 0))
+
+_NEVER_HIDDEN: Final = frozenset({"html", "body", "main"})
 
 
-def walk(root: LexborNode, *, surface: Surface = Surface.VISIBLE) -> tuple[Outline, Walk]:
-    """The outline of the tree under `root`; the walk itself holds what is still to be read (frames, templates)."""
-    state = Walk(surface)
-    return state.run(root), state
+def _only_text(node: LexborNode) -> str:
+    child = node.first_child
+    return (child.text_content or "") if child is not None and child.tag_id == _TEXT_ID else ""
+
+
+def _is_finished(line: str) -> bool:
+    line = line.rstrip()
+    return len(line) >= _LINE_MIN and _ENDS_SENTENCE.search(line[-8:]) is not None
+
+
+def _release(cells: list[Run], runs: list[Run], box: Box | None) -> None:
+    """Put waiting cells down as runs of their own: a later cell of their row holds blocks."""
+    first = len(runs)
+    runs.extend(cells)
+    for offset, run in enumerate(cells):
+        run.box.first, run.box.last = first + offset, first + offset + 1
+    while box is not None and box.first == first and box.tag != "tr":  # entered while the cells waited
+        box.first = len(runs)
+        box = box.parent
+
+
+def _join(cells: list[Run], runs: list[Run], row: Box) -> None:
+    """Put a row's cells down as one run."""
+    if len(cells) == 1:
+        runs.append(cells[0])
+        return
+    surface = cells[0].surface if all(c.surface is cells[0].surface for c in cells) else Surface.VISIBLE
+    text = " | ".join(c.text for c in cells if c.text)
+    hrefs = tuple(h for c in cells for h in c.hrefs)
+    runs.append(Run(text, "tr", row, surface, sum(c.link_chars for c in cells), hrefs, cells[0].list_id))
