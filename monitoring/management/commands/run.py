@@ -1,0 +1,136 @@
+"""Starts the whole product on one machine: database, account, sample workspace, web, workers, ticker."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+
+_PR_SET_PDEATHSIG = 1
+_STOP_S = 15.0
+
+
+def _die_with_parent() -> None:
+    """Linux: when this process is killed outright, its children are told to stop as well."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _port_is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+class Command(BaseCommand):
+    """`manage.py run`: what `make run` calls once the packages are there."""
+
+    help = "Prepare the database and start web server, workers and ticker; Ctrl-C stops them all."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--port", type=int, default=8000, help="port of the web server on 127.0.0.1")
+        parser.add_argument(
+            "--sample", type=int, choices=[0, 1], default=1, help="0 starts without the sample workspace"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        port = options["port"]
+        if not _port_is_free(port):
+            raise CommandError(
+                f"Port {port} is in use. Stop what listens there, or choose another: make run PORT={port + 1}"
+            )
+        environment = self._environment(port)
+        if any(os.environ.get(name) != value for name, value in environment.items()):
+            # The settings of this process were read before the port was known: read them again.
+            os.environ.update(environment)
+            os.execv(sys.executable, [sys.executable, *sys.argv])  # noqa: S606 - our own command line again
+        self._prepare(sample=bool(options["sample"]))
+        self._supervise(port)
+
+    def _environment(self, port: int) -> dict[str, str]:
+        given = os.environ
+        return {
+            "TIDELINE_ORIGIN": given.get("TIDELINE_ORIGIN") or f"http://127.0.0.1:{port}",
+            "TIDELINE_FRAME_ORIGIN": given.get("TIDELINE_FRAME_ORIGIN") or f"http://localhost:{port}",
+            "TIDELINE_SAMPLE_ORIGIN": given.get("TIDELINE_SAMPLE_ORIGIN") or f"http://127.0.0.1:{port}",
+            "PYTHONUNBUFFERED": "1",
+        }
+
+    def _prepare(self, *, sample: bool) -> None:
+        Path(settings.DATA_DIR).mkdir(parents=True, exist_ok=True)
+        self.stdout.write("Preparing the database")
+        call_command("migrate", interactive=False, verbosity=0)
+        call_command("collectstatic", interactive=False, verbosity=0)
+        call_command("ensure_defaults", verbosity=0)
+        call_command("create_admin")
+        if sample:
+            call_command("sample", "ensure")
+
+    def _supervise(self, port: int) -> None:
+        commands = {
+            "web": [
+                sys.executable, "-m", "gunicorn", "config.wsgi:application", "--bind", f"127.0.0.1:{port}",
+                "--worker-class", "gthread", "--workers", "2", "--threads", "8", "--timeout", "60",
+                "--graceful-timeout", "5", "--log-level", "warning", "--no-control-socket",
+            ],
+            "workers": [sys.executable, "manage.py", "qcluster"],
+            "ticker": [sys.executable, "manage.py", "tick"],
+        }  # fmt: skip
+        stopping = False
+
+        def stop(signum: int, frame: object) -> None:
+            nonlocal stopping
+            stopping = True
+
+        signal.signal(signal.SIGINT, stop)
+        signal.signal(signal.SIGTERM, stop)
+        children = {
+            name: subprocess.Popen(  # noqa: S603 - our own commands
+                command, cwd=settings.BASE_DIR, start_new_session=True, preexec_fn=_die_with_parent
+            )
+            for name, command in commands.items()
+        }
+        self.stdout.write(self.style.SUCCESS(f"\nTideline is at {settings.APP_ORIGIN}/   (Ctrl-C stops it)\n"))
+        self.stdout.flush()
+        failed = ""
+        while not stopping and not failed:
+            time.sleep(0.25)
+            failed = next((name for name, child in children.items() if child.poll() is not None), "")
+        self.stdout.write("Stopping")
+        self._stop(children)
+        if failed:
+            raise CommandError(
+                f"The {failed} process ended by itself; its last lines above say why. Everything was stopped."
+            )
+
+    def _stop(self, children: dict[str, subprocess.Popen[bytes]]) -> None:
+        """Ask every process group to end, then insist."""
+        for child in children.values():
+            if child.poll() is None:
+                child.terminate()
+        deadline = time.monotonic() + _STOP_S
+        for child in children.values():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(max(0.1, deadline - time.monotonic()))
+        for child in children.values():
+            try:
+                os.killpg(child.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+            child.wait()
