@@ -6,6 +6,7 @@ from monitoring.models.check import Check, Outcome
 from monitoring.models.monitor import Monitor, MonitorMemory, MonitorState, Renderer, SettingChange
 from monitoring.models.outbox import OutboxMessage
 from monitoring.models.page_type import PageType
+from monitoring.models.periodic import PeriodicJob
 from monitoring.models.rules import FieldRule, IgnoreRule
 from monitoring.models.site import Site
 from monitoring.models.snapshot import Payload, Snapshot
@@ -26,6 +27,7 @@ __all__ = [
     "Outcome",
     "PageType",
     "Payload",
+    "PeriodicJob",
     "Renderer",
     "SettingChange",
     "Site",

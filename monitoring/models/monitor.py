@@ -199,6 +199,7 @@ class MonitorMemory(models.Model):
 
     monitor = models.OneToOneField(Monitor, on_delete=models.CASCADE, primary_key=True, related_name="memory")
     data = models.BinaryField(default=b"")
+    folded_check_no = models.PositiveBigIntegerField(default=0)  # checks after this one are folded when next needed
     updated_at = models.DateTimeField(auto_now=True)
 
     def __str__(self) -> str:

@@ -1,1 +1,1 @@
-"""What the machine side does; the only writers of its tables."""
+"""The only writers of the machine side."""

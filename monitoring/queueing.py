@@ -1,0 +1,108 @@
+"""What goes through the broker, and what runs by the clock.
+
+The broker only wakes workers; the truth about due work is in our own tables. Arguments are ids and plain values.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError, transaction
+from django.utils.module_loading import import_string
+from django_q.tasks import async_task
+
+from monitoring.models import OutboxMessage, PeriodicJob
+
+logger = logging.getLogger(__name__)
+
+RETRY_AFTER_TROUBLE = timedelta(seconds=15)
+
+
+@dataclass(frozen=True, slots=True)
+class Periodic:
+    """A job of the ticker: a function `path(now=...)` that a worker calls every `every_s` seconds.
+
+    `when`, if given, is a cheap `path(now=...) -> bool` that the ticker asks first, so that nothing is queued
+    when there is nothing to do.
+    """
+
+    name: str
+    every_s: float
+    path: str
+    when: str = ""
+
+
+_registry: dict[str, Periodic] = {}
+
+
+def periodic(name: str, every_s: float, func_path: str, *, when: str = "") -> None:
+    """Register a periodic job; call it from an app's `ready`. A second registration of a name replaces the first."""
+    _registry[name] = Periodic(name, every_s, func_path, when)
+
+
+def jobs() -> list[Periodic]:
+    """The registered jobs, by name."""
+    return [_registry[name] for name in sorted(_registry)]
+
+
+def run_job(name: str, *, now: datetime) -> object:
+    """Call a registered job; KeyError for a name that is not registered."""
+    job: Callable[..., object] = import_string(_registry[name].path)
+    return job(now=now)
+
+
+def enqueue_batch(ids: Sequence[int], token: str) -> None:
+    """Hand a claimed batch to the workers. Raises what the broker's client raises when it can't be reached."""
+    async_task("monitoring.tasks.run_batch", list(ids), token, task_name=f"checks-{token[:8]}", save=False)
+
+
+def enqueue_job(name: str) -> None:
+    """Hand a periodic job to the workers."""
+    async_task("monitoring.tasks.run_periodic", name, task_name=f"job-{name}"[:100], save=False)
+
+
+def start_due_jobs(*, now: datetime) -> list[str]:
+    """Names of the jobs that this call handed to the workers; another ticker's share is not among them."""
+    started = []
+    known = dict(PeriodicJob.objects.values_list("name", "next_at"))
+    for job in jobs():
+        planned = known.get(job.name)
+        if planned is not None and planned > now:
+            continue
+        if job.when and not import_string(job.when)(now=now):
+            continue
+        if not _take(job, planned, now):
+            continue
+        try:
+            enqueue_job(job.name)
+        except Exception:
+            PeriodicJob.objects.filter(name=job.name).update(next_at=now + RETRY_AFTER_TROUBLE)
+            raise
+        started.append(job.name)
+    return started
+
+
+def _take(job: Periodic, planned: datetime | None, now: datetime) -> bool:
+    """Whether the job's turn is ours: one conditional write decides between several tickers."""
+    later = now + timedelta(seconds=job.every_s)
+    if planned is None:
+        try:
+            with transaction.atomic():
+                PeriodicJob.objects.create(name=job.name, next_at=later, last_at=now)
+        except IntegrityError:
+            return False
+        return True
+    return PeriodicJob.objects.filter(name=job.name, next_at=planned).update(next_at=later, last_at=now) == 1
+
+
+def mail_waits(*, now: datetime) -> bool:
+    """Whether the outbox holds mail that may be sent now."""
+    return OutboxMessage.objects.filter(state=OutboxMessage.State.WAITING, next_attempt_at__lte=now).exists()
+
+
+periodic("wake-snoozed", 30, "monitoring.services.changes.wake_snoozed")
+periodic("outbox", 5, "monitoring.services.outbox.send_due", when="monitoring.queueing.mail_waits")
+periodic("retention", 86_400, "monitoring.services.retention.sweep")
