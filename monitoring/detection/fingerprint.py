@@ -147,4 +147,5 @@ def _words(text: str) -> _Hashes:
 
 def _is_unspaced(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
     edges = np.array([e for first, last in _UNSPACED for e in (first, last + 1)], dtype=np.uint32)
-    return np.searchsorted(edges, codes, side="right") % 2 == 1
+    inside: npt.NDArray[np.bool_] = np.searchsorted(edges, codes, side="right") % 2 == 1
+    return inside

@@ -156,7 +156,8 @@ def _translate(codes: _Codes) -> _Codes:
         return folded
     special = folded == _SPECIAL
     if not special.any():
-        return folded[folded != _GONE]
+        kept: _Codes = folded[folded != _GONE]
+        return kept
     longer = {code: _fold_char(chr(code)) for code in np.unique(codes[special]).tolist()}
     text = _decode(codes)
     if len(longer) > 8:

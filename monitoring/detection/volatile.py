@@ -7,9 +7,10 @@ cost RE2 its fastest engine).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Protocol, cast
 
 import re2
@@ -36,20 +37,18 @@ class _Match(Protocol):
 
 
 class _Pattern(Protocol):
-    def finditer(self, text: bytes) -> list[_Match]: ...
+    def finditer(self, text: bytes) -> Iterator[_Match]: ...
     def fullmatch(self, text: bytes) -> _Match | None: ...
 
 
 def find(folded: str) -> tuple[Span, ...]:
     """The volatile fragments of folded text (see `normalise`), in order, without overlap."""
     data = folded.encode("utf-8", "replace")
-    found = [(*m.span(), "") for m in _everything().finditer(data)]
-    if not found:
-        return ()
     spans: list[Span] = []
     at_byte = at_char = 0
     ascii_only = len(data) == len(folded)
-    for start, end, _ in found:
+    for match in _everything().finditer(data):
+        start, end = match.span()
         cls = _class_of(data[start:end])
         if cls == KEEP:
             continue
@@ -88,7 +87,7 @@ def _compile(pattern: str) -> _Pattern:
     options = re2.Options()
     options.max_mem = 64 << 20
     options.never_capture = True
-    return cast(_Pattern, re2.compile(pattern, options))
+    return cast("_Pattern", re2.compile(pattern, options))
 
 
 def _letters_and_digits(text: str) -> bool:
@@ -97,9 +96,7 @@ def _letters_and_digits(text: str) -> bool:
 
 def _scrambled(text: str) -> bool:
     """Whether letters and digits alternate as in a random string and not as in a number or a slug."""
-    changes = sum(
-        a.isdigit() != b.isdigit() for a, b in zip(text, text[1:], strict=False) if a.isalnum() and b.isalnum()
-    )
+    changes = sum(a.isdigit() != b.isdigit() for a, b in pairwise(text) if a.isalnum() and b.isalnum())
     return changes >= 5 and changes >= len(text) / 12
 
 
