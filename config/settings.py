@@ -239,6 +239,8 @@ SERVER_EMAIL = DEFAULT_FROM_EMAIL
 
 # --- workers ---------------------------------------------------------------------------------------------------
 WORKERS = env.number("TIDELINE_WORKERS", 2, low=1, high=64)
+# A worker that shows no sign of life for so long loses what it had claimed.
+LEASE_S = env.number("TIDELINE_LEASE_S", 90, low=2, high=3600)
 Q_CLUSTER = {
     "name": "tideline",
     "workers": WORKERS,
