@@ -1,0 +1,405 @@
+"""The diff document: what the page prints, as plain JSON values."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from monitoring.detection.blocks import Block, Reading, Surface
+from monitoring.detection.diff.chips import scrub, with_chips
+from monitoring.detection.diff.pairing import PAIRED_LIKENESS, pair_blocks
+from monitoring.detection.diff.telling import say
+from monitoring.detection.diff.tokens import count_units, is_unspaced
+from monitoring.detection.diff.words import Ignored, Segment, Wording, compare_texts
+from monitoring.detection.diff.work import Work
+
+# JSON values have no more useful type; the shape is in docs/contracts.md.
+Document = dict[str, Any]
+BlockRow = dict[str, Any]
+
+VERSION = 1
+_SHORT = 3  # words; a block this short is marked inside even when nothing of it is left
+_SECTION_NAME = 80
+_SECTION_NAMES = 40
+_UNSPACED_LANGUAGES = frozenset(("ja", "zh", "th", "lo", "km", "my"))
+_CHANGED = ("reworded", "rewritten", "added", "removed", "moved")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large a document may get. Characters count text, not JSON.
+
+    What is over `changed_blocks` or `changed_characters` is counted in `rest` and not shown;
+    a single block over `block_characters` is shown round its changes; unchanged text over `kept_characters`
+    keeps its place in the count of a fold.
+    """
+
+    changed_blocks: int = 400
+    changed_characters: int = 200_000
+    block_characters: int = 40_000
+    kept_characters: int = 400_000
+
+
+def diff(old: Reading, new: Reading, *, limits: Limits | None = None) -> Document:
+    """The readable difference of two readings, as the document that docs/contracts.md describes.
+
+    The same input gives the same document on every machine: what may be spent is counted in operations.
+    """
+    return _Builder(old, new, limits or Limits()).document()
+
+
+@dataclass(slots=True)
+class _Row:
+    """One block of the merged order, before it is written: indexes into the stream's blocks, or -1."""
+
+    op: str
+    old: int
+    new: int
+    wording: Wording | None = None
+    pair: int = 0
+
+
+class _Builder:
+    def __init__(self, old: Reading, new: Reading, limits: Limits) -> None:
+        self.old = old
+        self.new = new
+        self.limits = limits
+        self.work = Work()
+        self.ignored = Ignored()
+        self.counts = dict.fromkeys(_CHANGED, 0)
+        self.added = self.removed = 0
+        self.places = 0
+        self.shown = self.shown_characters = self.kept_characters = 0
+        self.rest = 0
+        self.cut = 0
+        self.moves = 0
+
+    def document(self) -> Document:
+        blocks = self._visible()
+        blocks += self._unseen()
+        lang = self.new.lang or self.old.lang
+        return {
+            "version": VERSION,
+            "lang": lang,
+            "direction": self.new.direction,
+            "unit": self._unit(lang),
+            "added": self.added,
+            "removed": self.removed,
+            "total": sum(count_units(b.text) for b in self.new.visible),
+            "places": self.places,
+            "moved": self.counts["moved"],
+            "simplified": self.work.simplified,
+            "cut": self.cut,
+            "rest": self.rest,
+            "counts": self.counts,
+            "ignored": {
+                "whitespace": self.ignored.whitespace,
+                "quotes": self.ignored.quotes,
+                "composition": self.ignored.composition,
+                "markup": self.ignored.markup,
+            },
+            "say": say(blocks),
+            "blocks": blocks,
+        }
+
+    def _unit(self, lang: str) -> str:
+        if lang:
+            return "characters" if lang.lower().split("-")[0] in _UNSPACED_LANGUAGES else "words"
+        sample = "".join(b.text for b in self.new.visible[:200])[:4000]
+        unspaced = sum(1 for c in sample if c > "\u0e00" and is_unspaced(c))
+        return "characters" if unspaced * 3 > len(sample) else "words"
+
+    # -- streams -------------------------------------------------------------------------
+
+    def _visible(self) -> list[BlockRow]:
+        old, new = self.old.visible, self.new.visible
+        rows = self._rows(old, new)
+        keep = _context(rows, new)
+        return _folded(self._written(rows, old, new, keep, numbered=True), keep)
+
+    def _unseen(self) -> list[BlockRow]:
+        """Changed blocks that no reader of the page sees: hidden text, attributes, link targets."""
+        old = tuple(b for b in self.old.blocks if b.surface is not Surface.VISIBLE)
+        new = tuple(b for b in self.new.blocks if b.surface is not Surface.VISIBLE)
+        rows = [row for row in self._rows(old, new) if row.op != "equal"]
+        written = self._written(rows, old, new, set(), numbered=False)
+        return [row for row in written if row is not None]
+
+    def _rows(self, old: Sequence[Block], new: Sequence[Block]) -> list[_Row]:
+        """Both pages merged: order kept on either side, removed before added."""
+        pairing = pair_blocks(old, new, self.work)
+        wordings = self._wordings(old, new, pairing.pairs + pairing.moves)
+        to_new = dict(pairing.moves)
+        to_old = {j: i for i, j in pairing.moves}
+        names = {i: self.moves + n for n, (i, _) in enumerate(pairing.moves, 1)}
+        self.moves += len(names)
+        rows: list[_Row] = []
+        i = j = 0
+        for at, to in [*pairing.pairs, (len(old), len(new))]:
+            for k in range(i, at):
+                if k in to_new:
+                    rows.append(_Row("moved_from", k, to_new[k], pair=names[k]))
+                else:
+                    rows.append(_Row("removed", k, -1))
+            for k in range(j, to):
+                if k in to_old:
+                    source = to_old[k]
+                    rows.append(_Row("moved_to", source, k, wordings.get((source, k)), names[source]))
+                else:
+                    rows.append(_Row("added", -1, k))
+            if at < len(old):
+                rows.append(self._paired(at, to, old[at], new[to], wordings.get((at, to))))
+            i, j = at + 1, to + 1
+        return rows
+
+    def _wordings(
+        self, old: Sequence[Block], new: Sequence[Block], pairs: list[tuple[int, int]]
+    ) -> dict[tuple[int, int], Wording]:
+        """Word diffs of the pairs that differ, in an order that exchanging the sides does not change."""
+        different = [(i, j) for i, j in pairs if old[i].text != new[j].text]
+        different.sort(key=lambda pair: (min(pair), max(pair)))
+        return {(i, j): compare_texts(old[i].text, new[j].text, self.work) for i, j in different}
+
+    def _paired(self, i: int, j: int, was: Block, now: Block, wording: Wording | None) -> _Row:
+        if wording is None or not wording.changes:
+            if (was.tag, was.heading) != (now.tag, now.heading):
+                self.ignored.markup += 1
+            return _Row("equal", i, j, wording)
+        longest = max(wording.old_units, wording.new_units)
+        if wording.likeness < PAIRED_LIKENESS and not wording.one_sided and longest > _SHORT:
+            return _Row("rewritten", i, j, wording)
+        return _Row("reworded", i, j, wording)
+
+    # -- writing -------------------------------------------------------------------------
+
+    def _written(
+        self, rows: list[_Row], old: Sequence[Block], new: Sequence[Block], keep: set[int], *, numbered: bool
+    ) -> list[BlockRow | None]:
+        """Each row as a block of the document; None where a limit leaves it out."""
+        written: list[BlockRow | None] = []
+        last = ""
+        for at, row in enumerate(rows):
+            self._tally(row, old, new)
+            if row.op == "equal":
+                written.append(None if self.rest else self._equal(row, new, always=at in keep))
+            elif self._has_room():
+                place = row.op != "moved_from" and not (row.op == last and row.op in ("added", "removed"))
+                self.places += place
+                written.append(self._changed(row, old, new, numbered=numbered, place=place))
+            else:
+                self.rest += row.op != "moved_from"
+                written.append(None)
+            last = row.op
+        return written
+
+    def _has_room(self) -> bool:
+        return self.shown < self.limits.changed_blocks and self.shown_characters < self.limits.changed_characters
+
+    def _tally(self, row: _Row, old: Sequence[Block], new: Sequence[Block]) -> None:
+        if row.op == "added":
+            self.added += count_units(new[row.new].text)
+        elif row.op == "removed":
+            self.removed += count_units(old[row.old].text)
+        elif row.wording:
+            self.added += row.wording.added
+            self.removed += row.wording.removed
+            for name in ("whitespace", "quotes", "composition"):
+                setattr(self.ignored, name, getattr(self.ignored, name) + getattr(row.wording.ignored, name))
+        if row.op == "moved_to":
+            self.counts["moved"] += 1
+        elif row.op in self.counts:
+            self.counts[row.op] += 1
+
+    def _equal(self, row: _Row, new: Sequence[Block], *, always: bool) -> BlockRow:
+        block = new[row.new]
+        written = _block("equal", block, row.old + 1, row.new + 1)
+        segments: list[Segment] = row.wording.segments if row.wording else [["=", block.text]]
+        self.kept_characters += len(block.text)
+        if not always and self.kept_characters > self.limits.kept_characters:
+            written["cut"] = len(block.text)
+            self.cut += len(block.text)
+            segments = [["=", block.text[:_SECTION_NAME]]] if block.heading else []
+        written["segments"] = [[scrub(part) for part in segment] for segment in segments if segment[1]]
+        return written
+
+    def _changed(
+        self, row: _Row, old: Sequence[Block], new: Sequence[Block], *, numbered: bool, place: bool
+    ) -> BlockRow:
+        block = new[row.new] if row.op not in ("removed", "moved_from") else old[row.old]
+        has_old, has_new = row.old >= 0, row.new >= 0
+        written = _block(
+            row.op, block, row.old + 1 if numbered and has_old else None, row.new + 1 if numbered and has_new else None
+        )
+        if place:
+            written["place"] = self.places
+        if row.pair:
+            written["pair"] = f"m{row.pair}"
+        if row.op == "rewritten":
+            written["before"] = self._fitted(written, [["-", old[row.old].text]])
+            written["after"] = self._fitted(written, [["+", new[row.new].text]])
+        else:
+            written["segments"] = self._fitted(written, _segments(row, block))
+        if row.wording and row.op != "moved_from":
+            written["sentences"] = [row.wording.sentences_removed, row.wording.sentences_added]
+            written["edits"] = row.wording.other_changes
+        self.shown += 1
+        return written
+
+    def _fitted(self, written: BlockRow, segments: list[Segment]) -> list[Segment]:
+        """The segments with chips, cut round their changes when the block is larger than a block may be."""
+        size = sum(len(segment[1]) for segment in segments)
+        if size > self.limits.block_characters:
+            segments, left_out = _clipped(segments, self.limits.block_characters)
+            self.cut += left_out
+            written["cut"] += left_out
+            size -= left_out
+        self.shown_characters += size
+        return with_chips([segment for segment in segments if segment[1]])
+
+
+def _context(rows: list[_Row], new: Sequence[Block]) -> set[int]:
+    """Rows that stay open: changed ones, one block either side, and the heading above."""
+    keep: set[int] = set()
+    heading = -1
+    for at, row in enumerate(rows):
+        if row.op == "equal":
+            if new[row.new].heading:
+                heading = at
+            continue
+        keep.add(at)
+        if row.op == "moved_from":
+            continue
+        keep.update((at - 1, at + 1))
+        if heading >= 0:
+            keep.add(heading)
+    return keep
+
+
+def _segments(row: _Row, block: Block) -> list[Segment]:
+    if row.op == "added":
+        return [["+", block.text]]
+    if row.op == "removed":
+        return [["-", block.text]]
+    if row.wording and row.op != "moved_from":
+        return row.wording.segments
+    return [["=", block.text]]
+
+
+def _block(op: str, block: Block, old: int | None, new: int | None) -> BlockRow:
+    return {
+        "op": op,
+        "tag": block.tag,
+        "heading": block.heading,
+        "surface": str(block.surface),
+        "region": str(block.region),
+        "old": old,
+        "new": new,
+        "place": None,
+        "pair": "",
+        "cut": 0,
+        "segments": [],
+    }
+
+
+def _clipped(segments: list[Segment], limit: int) -> tuple[list[Segment], int]:
+    """Long segments shortened in the middle so that together they fit; and how many characters went."""
+    share = max(400, limit // max(1, len(segments)))
+    clipped: list[Segment] = []
+    left_out = 0
+    room = limit
+    for segment in segments:
+        text = segment[1]
+        keep = min(len(text), share, max(room, 0))
+        room -= keep
+        if keep == len(text):
+            clipped.append(segment)
+            continue
+        left_out += len(text) - keep
+        half = keep // 2
+        if keep:
+            clipped.append([segment[0], f"{text[:half]} … {text[len(text) - half :]}"])
+    return clipped, left_out
+
+
+def _folded(written: list[BlockRow | None], keep: set[int]) -> list[BlockRow]:
+    """Unchanged blocks away from any change, two or more at a time, behind one line that says what they are."""
+    blocks: list[BlockRow] = []
+    run: list[BlockRow] = []
+    section = ""
+    before = ""
+    for at, row in enumerate(written):
+        if row is None:
+            continue
+        if row["op"] == "equal" and at not in keep:
+            if not run:
+                before = section
+            run.append(row)
+        else:
+            blocks += _fold(run, before)
+            run = []
+            blocks.append(row)
+        if row["heading"] and row["op"] != "removed" and row["op"] != "moved_from":
+            section = _text(row, "new")[:_SECTION_NAME]
+    return blocks + _fold(run, before)
+
+
+def _fold(run: list[BlockRow], section: str) -> list[BlockRow]:
+    if len(run) < 2:
+        return run
+    names = [section] if section and not run[0]["heading"] else []
+    names += [_text(row, "new")[:_SECTION_NAME] for row in run if row["heading"]]
+    if len(names) > _SECTION_NAMES:
+        names = [*names[: _SECTION_NAMES - 1], names[-1]]
+    shown = [row for row in run if not row["cut"]]
+    return [{"op": "fold", "count": len(run), "sections": names, "blocks": shown}]
+
+
+# -- reading a document ------------------------------------------------------------------
+
+
+def apply(document: Document, side: str) -> list[str]:
+    """The texts of one side's ("old" or "new") blocks, in order, rebuilt from the operations.
+
+    Visible blocks first, all of them; then the changed blocks of the other surfaces. Exact unless the document
+    says that something was left out (`cut`, `rest`). Lone surrogates and NUL come back as U+FFFD.
+    """
+    if side not in ("old", "new"):
+        raise ValueError(f"side is 'old' or 'new', not {side!r}")
+    absent = ("added", "moved_to") if side == "old" else ("removed", "moved_from")
+    return [_text(row, side) for row in rows_of(document) if row["op"] not in absent]
+
+
+def rows_of(document: Document) -> Iterator[BlockRow]:
+    """Every block of the document, those inside folds too."""
+    for row in document["blocks"]:
+        if row["op"] == "fold":
+            yield from row["blocks"]
+        else:
+            yield row
+
+
+def _text(row: BlockRow, side: str) -> str:
+    one_side = {"old": "before", "new": "after"}[side]
+    segments = row[one_side if row["op"] == "rewritten" else "segments"]
+    mark = "-" if side == "old" else "+"
+    exact = 2 if side == "old" else 3
+    parts = []
+    for segment in segments:
+        kind = segment[0]
+        if kind == "!":
+            if segment[3] in ("=", mark):
+                parts.append(segment[1])
+        elif kind == "=":
+            parts.append(segment[exact] if len(segment) == 4 else segment[1])
+        elif kind == mark:
+            parts.append(segment[1])
+    return "".join(parts)
+
+
+def diff_hash(document: Document) -> str:
+    """SHA-256 (64 hex digits) of the document in one canonical spelling; a verdict carries it."""
+    canonical = json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("utf-8")).hexdigest()

@@ -1,0 +1,372 @@
+"""Word diff of two texts that are known to belong together."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from monitoring.detection.diff.sequences import align
+from monitoring.detection.diff.tokens import count_characters, fold, is_japanese, is_unspaced, is_word, tokenise
+from monitoring.detection.diff.work import Work
+
+Segment = list[str]
+"""`["=", text]`, `["-", text]`, `["+", text]`; or `["=", shown, old, new]` where the sides differ unmarked."""
+
+KEPT_WORDS = 2
+"""Fewer unchanged words than this between two changes and the two become one."""
+
+_ENDS_SENTENCE = frozenset(".!?…。！？")
+_KEPT_APART = frozenset("、。・，；")
+_BACK_OFF = 6  # words before the first difference that are looked at again: the longest date has five
+_BOUNDARIES = " 。、，；！？"
+_LONGEST_SLIDE = 400
+
+
+@dataclass(slots=True)
+class Ignored:
+    """Differences that are counted and not marked."""
+
+    whitespace: int = 0
+    quotes: int = 0
+    composition: int = 0
+    markup: int = 0
+
+
+@dataclass(slots=True)
+class Hunk:
+    """old[i1:i2] became new[j1:j2], in tokens; either may be empty, never both."""
+
+    i1: int
+    i2: int
+    j1: int
+    j2: int
+
+
+@dataclass(slots=True)
+class Wording:
+    """How one text became another.
+
+    `common`, `old_units` and `new_units` are words (characters in scripts without spaces); those outside the
+    compared window are estimated by white space. `one_sided` says that text was only added or only removed.
+    `sentences_added` and `sentences_removed` count insertions and deletions made of whole sentences;
+    `other_changes` the rest.
+    """
+
+    segments: list[Segment]
+    common: int = 0
+    old_units: int = 0
+    new_units: int = 0
+    added: int = 0
+    removed: int = 0
+    changes: int = 0
+    one_sided: bool = False
+    sentences_added: int = 0
+    sentences_removed: int = 0
+    other_changes: int = 0
+    ignored: Ignored = field(default_factory=Ignored)
+
+    @property
+    def likeness(self) -> float:
+        """Share (0..1) of the words that both texts have in common, in order; 1.0 when nothing is marked."""
+        total = self.old_units + self.new_units
+        return 2 * self.common / total if total else 1.0
+
+
+def compare_texts(old: str, new: str, work: Work) -> Wording:
+    """The words removed, added and kept between two texts; the same counts with the sides exchanged."""
+    head, tail = _common_ends(old, new)
+    old_middle, new_middle = old[head : len(old) - tail], new[head : len(new) - tail]
+    wording = Wording(segments=[])
+    outside = _units(old[:head]) + _units(old[len(old) - tail :])
+    if not work.take_characters(len(old_middle) + len(new_middle)):
+        _replace_whole(wording, old_middle, new_middle)
+    else:
+        japanese = is_japanese(old_middle) or is_japanese(new_middle)
+        old_tokens = tokenise(old_middle, japanese=japanese)
+        new_tokens = tokenise(new_middle, japanese=japanese)
+        hunks = _hunks(old_tokens, new_tokens, work)
+        _Writer(wording, old_tokens, new_tokens).write(hunks)
+        _end_space(wording, old_middle, new_middle)
+    wording.common += outside
+    wording.old_units += outside
+    wording.new_units += outside
+    wording.segments = _joined([["=", old[:head]], *wording.segments, ["=", old[len(old) - tail :]]])
+    return wording
+
+
+def _units(text: str) -> int:
+    return len(text) if is_unspaced(text) else text.count(" ") + 1 if text else 0
+
+
+def _common_ends(old: str, new: str) -> tuple[int, int]:
+    """Lengths of what both texts share at either end, cut back to where no token can straddle the cut."""
+    size = min(len(old), len(new))
+    head = _cut_back(old, _common_length(size, lambda n: old[:n] == new[:n]))
+    size -= head
+    tail = _common_length(size, lambda n: n == 0 or old[-n:] == new[-n:])
+    return head, _cut_forward(old, tail)
+
+
+def _common_length(size: int, equal: Callable[[int], bool]) -> int:
+    """The largest n up to `size` for which `equal(n)` holds, where it holds for every smaller n too."""
+    if equal(size):
+        return size
+    low, high = 0, size
+    while high - low > 1:
+        middle = (low + high) // 2
+        if equal(middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _cut_back(text: str, at: int) -> int:
+    boundaries = " " if text.isascii() else _BOUNDARIES
+    for _ in range(_BACK_OFF):
+        at = max(text.rfind(mark, 0, at) for mark in boundaries)
+        if at < 0:
+            return 0
+    return at
+
+
+def _cut_forward(text: str, tail: int) -> int:
+    boundaries = " " if text.isascii() else _BOUNDARIES
+    at = len(text) - tail - 1
+    for _ in range(_BACK_OFF):
+        found = [place for mark in boundaries if (place := text.find(mark, at + 1)) >= 0]
+        if not found:
+            return 0
+        at = min(found)
+    return len(text) - at
+
+
+def _replace_whole(wording: Wording, old: str, new: str) -> None:
+    """Everything out, everything in: what is left when the budget is spent."""
+    wording.removed, wording.added = _units(old), _units(new)
+    wording.old_units, wording.new_units = wording.removed, wording.added
+    wording.changes = wording.other_changes = 1
+    wording.segments = [["-", old], ["+", new]]
+
+
+def _hunks(old: list[str], new: list[str], work: Work) -> list[Hunk]:
+    """The changes between two token lists, tidied; computed in one fixed direction so that counts mirror."""
+    if (len(old), old) > (len(new), new):
+        return [Hunk(h.j1, h.j2, h.i1, h.i2) for h in _hunks(new, old, work)]
+    ids: dict[str, int] = {}
+    cache: dict[str, int] = {}
+
+    def numbered(tokens: list[str]) -> list[int]:
+        numbers = []
+        for token in tokens:
+            number = cache.get(token)
+            if number is None:
+                number = cache[token] = ids.setdefault(fold(token.lstrip()), len(ids))
+            numbers.append(number)
+        return numbers
+
+    left, right = numbered(old), numbered(new)
+    hunks = _between(align(left, right, work), len(left), len(right))
+    _slide(hunks, left, right, old, new)
+    return _without_confetti(hunks, old)
+
+
+def _between(matches: list[tuple[int, int]], old_size: int, new_size: int) -> list[Hunk]:
+    hunks = []
+    i = j = 0
+    for at, to in [*matches, (old_size, new_size)]:
+        if i < at or j < to:
+            hunks.append(Hunk(i, at, j, to))
+        i, j = at + 1, to + 1
+    return hunks
+
+
+def _slide(hunks: list[Hunk], left: list[int], right: list[int], old: list[str], new: list[str]) -> None:
+    """Move insertions and deletions to where a reader would put them: whole sentences, whole clauses.
+
+    "A. [B. A.] C." and "A. B. [A. B.]" are the same edit; the one that starts after a full stop reads best.
+    """
+    for at, hunk in enumerate(hunks):
+        if hunk.i1 != hunk.i2 and hunk.j1 != hunk.j2:
+            continue
+        inserted = hunk.i1 == hunk.i2
+        start, end = (hunk.j1, hunk.j2) if inserted else (hunk.i1, hunk.i2)
+        ids, tokens = (right, new) if inserted else (left, old)
+        before = hunks[at - 1] if at else Hunk(0, 0, 0, 0)
+        after = hunks[at + 1] if at + 1 < len(hunks) else Hunk(len(left), 0, len(right), 0)
+        back = min(start - (before.j2 if inserted else before.i2), _LONGEST_SLIDE)
+        ahead = min((after.j1 if inserted else after.i1) - end, _LONGEST_SLIDE)
+        shift = _best_shift(ids, tokens, start, end, back, ahead)
+        hunk.i1, hunk.i2, hunk.j1, hunk.j2 = (n + shift for n in (hunk.i1, hunk.i2, hunk.j1, hunk.j2))
+
+
+def _best_shift(ids: list[int], tokens: list[str], start: int, end: int, back: int, ahead: int) -> int:
+    lowest = 0
+    while -lowest < back and ids[start + lowest - 1] == ids[end + lowest - 1]:
+        lowest -= 1
+    highest = 0
+    while highest < ahead and ids[start + highest] == ids[end + highest]:
+        highest += 1
+    if lowest == highest:
+        return 0
+    # The latest of the best: text that was appended shows as appended.
+    return max(
+        range(lowest, highest + 1),
+        key=lambda by: (_break_before(tokens, start + by) + _break_before(tokens, end + by), by),
+    )
+
+
+def _break_before(tokens: list[str], at: int) -> int:
+    """How natural a cut before token `at` is: 3 between sentences, 1 after other punctuation, 0 inside."""
+    if at == 0 or at >= len(tokens):
+        return 3
+    last = tokens[at - 1].strip()
+    if last in _ENDS_SENTENCE:
+        return 3
+    return 0 if is_word(last) else 1
+
+
+def _without_confetti(hunks: list[Hunk], old: list[str]) -> list[Hunk]:
+    """Joins changes with fewer than KEPT_WORDS unchanged words between them; never across 、。・，；."""
+    kept: list[Hunk] = []
+    for hunk in hunks:
+        if kept and _too_close(old, kept[-1].i2, hunk.i1):
+            kept[-1].i2, kept[-1].j2 = hunk.i2, hunk.j2
+        else:
+            kept.append(hunk)
+    return kept
+
+
+def _too_close(tokens: list[str], start: int, end: int) -> bool:
+    words = 0
+    for token in tokens[start:end]:
+        bare = token.strip()
+        if bare in _KEPT_APART:
+            return False
+        if is_word(bare):
+            words += len(bare) if is_unspaced(bare) else 1
+            if words >= KEPT_WORDS:
+                return False
+    return True
+
+
+class _Writer:
+    """Turns hunks into segments and counts on the way."""
+
+    def __init__(self, wording: Wording, old: list[str], new: list[str]) -> None:
+        self.wording = wording
+        self.old = old
+        self.new = new
+
+    def write(self, hunks: list[Hunk]) -> None:
+        wording = self.wording
+        i = j = 0
+        for hunk in hunks:
+            self._keep(i, hunk.i1, j, hunk.j1, after_change=i > 0 or j > 0)
+            self._change(hunk)
+            i, j = hunk.i2, hunk.j2
+        self._keep(i, len(self.old), j, len(self.new), after_change=bool(hunks))
+        wording.changes = len(hunks)
+        wording.one_sided = all(h.i1 == h.i2 for h in hunks) or all(h.j1 == h.j2 for h in hunks)
+        wording.old_units = wording.common + wording.removed
+        wording.new_units = wording.common + wording.added
+
+    def _keep(self, i1: int, i2: int, j1: int, j2: int, *, after_change: bool) -> None:
+        if i1 == i2:
+            return
+        self.wording.common += _count(self.old[i1:i2])
+        old, new = "".join(self.old[i1:i2]), "".join(self.new[j1:j2])
+        if old == new:
+            self.wording.segments.append(["=", old])
+            return
+        for at, (was, now) in enumerate(zip(self.old[i1:i2], self.new[j1:j2], strict=True)):
+            was_bare, now_bare = was.lstrip(), now.lstrip()
+            was_space, now_space = was[: len(was) - len(was_bare)], now[: len(now) - len(now_bare)]
+            self._alike(was_space, now_space)
+            if was_space != now_space and not (after_change and at == 0):
+                self.wording.ignored.whitespace += 1
+            self._alike(was_bare, now_bare)
+            if was_bare != now_bare:
+                self._count_ignored(was_bare, now_bare)
+
+    def _count_ignored(self, was: str, now: str) -> None:
+        ignored = self.wording.ignored
+        if "".join(was.split()) == "".join(now.split()) or " ".join(was.split()) == " ".join(now.split()):
+            ignored.whitespace += 1
+        elif unicodedata.normalize("NFC", was) == unicodedata.normalize("NFC", now):
+            ignored.composition += 1
+        else:
+            ignored.quotes += 1
+
+    def _change(self, hunk: Hunk) -> None:
+        wording = self.wording
+        old, new = self.old[hunk.i1 : hunk.i2], self.new[hunk.j1 : hunk.j2]
+        was, now = "".join(old), "".join(new)
+        was_bare, now_bare = was.lstrip(), now.lstrip()
+        self._alike(was[: len(was) - len(was_bare)], now[: len(now) - len(now_bare)])
+        if was_bare:
+            wording.segments.append(["-", was_bare])
+        if now_bare:
+            wording.segments.append(["+", now_bare])
+        wording.removed += _count(old)
+        wording.added += _count(new)
+        if old and not new and self._whole_sentences(self.old, hunk.i1, hunk.i2):
+            wording.sentences_removed += _sentences(old)
+        elif new and not old and self._whole_sentences(self.new, hunk.j1, hunk.j2):
+            wording.sentences_added += _sentences(new)
+        else:
+            wording.other_changes += 1
+
+    def _alike(self, old: str, new: str) -> None:
+        """Text that both sides have but not letter by letter; shown as the new side has it."""
+        if old == new:
+            if old:
+                self.wording.segments.append(["=", old])
+            return
+        self.wording.segments.append(["=", new or old, old, new])
+
+    @staticmethod
+    def _whole_sentences(tokens: list[str], start: int, end: int) -> bool:
+        begins = start == 0 or tokens[start - 1].strip() in _ENDS_SENTENCE
+        ends = tokens[end - 1].strip() in _ENDS_SENTENCE
+        return begins and ends and end - start > 2
+
+
+def _count(tokens: list[str]) -> int:
+    """Words among the tokens (a date with its month's name has three); characters where there are no spaces."""
+    words = 0
+    for token in tokens:
+        if token.isascii() and token[-1].isalnum():
+            words += token.count(" ", 1) + 1
+        elif is_word(token):
+            words += count_characters(token) if is_unspaced(token) else len(token.split())
+    return words
+
+
+def _sentences(tokens: list[str]) -> int:
+    return sum(1 for token in tokens if token.strip() in _ENDS_SENTENCE) or 1
+
+
+def _end_space(wording: Wording, old: str, new: str) -> None:
+    """The white space at the end of the window, which no token carries."""
+    was, now = old[len(old.rstrip()) :], new[len(new.rstrip()) :]
+    if was == now:
+        if was:
+            wording.segments.append(["=", was])
+        return
+    wording.segments.append(["=", now or was, was, now])
+    wording.ignored.whitespace += 1
+
+
+def _joined(segments: list[Segment]) -> list[Segment]:
+    """Without empty segments, and with neighbours of one kind as one."""
+    joined: list[Segment] = []
+    for segment in segments:
+        if not segment[1]:
+            continue
+        if joined and len(segment) == 2 and len(joined[-1]) == 2 and joined[-1][0] == segment[0]:
+            joined[-1] = [segment[0], joined[-1][1] + segment[1]]
+        else:
+            joined.append(segment)
+    return joined
