@@ -59,13 +59,9 @@ def read(
     guard = _guard(html, limits)
     if guard:
         return _flat_reading(html, guard, limits, flags)
-    parser = LexborHTMLParser(html, options=_OPTIONS, scripting=True)
+    parser, outline = _walked(html, (*ignore_selectors, *field_selectors))
     root = parser.root
-    if root is None:
-        return Reading(blocks=(), flags=tuple(flags))
-    ignored = _matching(parser, (*ignore_selectors, *field_selectors))
-    outline = walk(root, ignored=ignored)
-    seen = len(root.text_lexbor() or "") - outline.skipped
+    seen = len(root.text_lexbor() or "") - outline.skipped if root is not None else 0
     extras = _embedded(outline, limits, flags)
     choice = choose(outline, wanted=_matching(parser, (main_selector,)), remembered=remembered_region)
     if main_selector and choice.how != "selector":
@@ -86,6 +82,18 @@ def read(
         chars_kept=outline.kept,
         flags=tuple(flags),
     )
+
+
+def _walked(html: str, ignore: tuple[str, ...] = ()) -> tuple[LexborHTMLParser, Outline]:
+    """Parse as a browser with scripts does; a page whose text is all in <noscript> as one without."""
+    parser = LexborHTMLParser(html, options=_OPTIONS, scripting=True)
+    outline = walk(parser.root, ignored=_matching(parser, ignore))
+    if outline.noscripts:
+        unscripted = sum(len(_ANY_TAG.sub("", text).strip()) for _, _, text in outline.noscripts)
+        if unscripted > 300 and unscripted > 2 * sum(len(r.text) for r in outline.runs if r.surface is Surface.VISIBLE):
+            parser = LexborHTMLParser(html, options=_OPTIONS, scripting=False)
+            outline = walk(parser.root, ignored=_matching(parser, ignore), unscripted=True)
+    return parser, outline
 
 
 # -- guards ---------------------------------------------------------------------------
@@ -275,3 +283,13 @@ def _blocks(outline: Outline, choice: Choice, extras: list[tuple[int, Box, list[
         for part in inner:
             add(part, Region.MAIN, f"{box.path}//{part.box.path}")
     return freeze(drafts)
+
+
+def main_text_of(html: str, limits: ReadLimits = _DEFAULT_LIMITS) -> str:
+    """The visible text of the main region, a block a line: `read(html).main_text` without making the blocks."""
+    html = _clean(html, limits, [])
+    if _guard(html, limits):
+        return read(html, limits=limits).main_text
+    _, outline = _walked(html)
+    keep = choose(outline).keep
+    return "\n".join(r.text for r, k in zip(outline.runs, keep, strict=True) if k and r.surface is Surface.VISIBLE and r.text)

@@ -1,16 +1,58 @@
-"""Which part of the page is its main region.
+"""Which part of the page is its main region, and what inside it is furniture.
 
 Order of the rules: a selector set by a person, the region remembered from earlier visits, a `main` or
 `article` landmark that holds enough of the prose, and else the place where the prose is.
+
+Prose mass of a run is its text outside links, doubled where a character is a word or half of one
+(Chinese, Japanese), and discounted where it does not read like a sentence or is the teaser of another
+page. A box is as good a region as it is complete (its share of the page's mass) and pure (mass against
+all its characters). Sums go up the tree, so inner dividers cannot cut the body in pieces.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Final
 
 from .blocks import Surface
-from .script import UNSPACED, script_of
-from .walk import Box, Outline
+from .walk import HEADINGS, Box, Outline, Run
+
+_HEAVY_SHARE: Final = 0.45
+"""An element with more than this share of the prose is never left out for its name alone."""
+
+_REST_MIN: Final = 200.0
+"""... unless it is named comments, footer or consent and this much prose is left without it."""
+
+_LANDMARK_SHARE: Final = 0.45
+"""A main or article element must hold this share of the prose to be believed."""
+
+_PURITY: Final = 1.5
+"""How much purity counts against completeness."""
+
+_CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f]")
+_SENTENCE: Final = re.compile(r"[.!?;:,][\s\"'”’)]|[.!?…]['\"”’)]*$|[。、，！？；：．।۔؟،]")
+
+_FURNITURE_TAGS: Final = frozenset({"nav", "footer", "aside", "dialog", "search", "select", "button", "textarea", "noframes"})
+_UNREAD_TAGS: Final = _FURNITURE_TAGS | {"option", "optgroup", "label", "legend"}
+_FURNITURE_ROLES: Final = frozenset(
+    {"navigation", "contentinfo", "banner", "complementary", "search", "dialog", "alertdialog", "menu", "menubar"}
+)
+_FURNITURE_NAMES: Final = re.compile(
+    r"(?:^|[-_\s])(?:"
+    r"(?P<strong>comments?(?:[-_]?(?:list|area|section|form|thread|wrapper|container|box))?|disqus\w*|respond|replies|"
+    r"cookies?\w*|consent\w*|gdpr\w*|foot(?:er)?)|"
+    r"side-?bar\w*|related\w*|recommend\w*|recirc\w*|more-?(?:stories|articles|news|from)|read-?(?:more|next)|see-?also|"
+    r"share|sharing\w*|sharedaddy|social\w*|follow-?us|add-?this\w*|"
+    r"promo\w*|newsletter\w*|subscri\w*|sign-?up\w*|ads?|adverts?\w*|advertise\w*|sponsor\w*|outbrain\w*|taboola\w*|"
+    r"nav(?:bar|igation)?|menu|breadcrumbs?|pagination|pager|"
+    r"popular\w*|trending\w*|most-?read|widgets|widget-?area|toolbar\w*|skip-?link\w*|site-?header|masthead|top-?bar|"
+    r"modal|popup|lightbox\w*|copyright|tag-?(?:list|links|cloud)|tags|"
+    r"author-?(?:bio|box|info)|bio-?box|post-?(?:meta|nav|tags)|entry-?(?:meta|footer|utility)|byline\w*"
+    r")(?:$|[-_\s])"
+)
+_NAMED_TAGS: Final = frozenset("div section ul ol dl table form header li span fieldset figure center".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +65,109 @@ class Choice:
     keep: list[bool] = field(default_factory=list)
 
 
+def prose_mass(run: Run) -> float:
+    """How much of a run is prose: characters outside links, weighted by script and by looking like sentences."""
+    if run.surface is not Surface.VISIBLE:
+        return 0.0
+    text = run.text
+    plain = len(text) - run.link_chars
+    if plain <= 0 or run.tag in _UNREAD_TAGS:
+        return 0.0
+    if not text.isascii():
+        plain += min(plain, len(_CJK.findall(text)))
+    if plain < 20 or not _SENTENCE.search(text):
+        return 0.15 * plain
+    return plain * (1.0 - run.link_chars / len(text))
+
+
 def choose(outline: Outline, *, wanted: frozenset[int] = frozenset(), remembered: str = "") -> Choice:
     """The main region of a walked page."""
-    return Choice(None, "whole", "", [True] * len(outline.runs))
+    runs, boxes = outline.runs, outline.boxes
+    mass = [prose_mass(run) for run in runs]
+    teasers = _discount_teasers(runs, mass)
+    dropped = _furniture(boxes, mass, len(runs))
+    pure = [0.0, *accumulate(0.0 if d else m for m, d in zip(mass, dropped, strict=True))]
+    length = [0, *accumulate(0 if d or r.surface is not Surface.VISIBLE else len(r.text) for r, d in zip(runs, dropped, strict=True))]
+    best, score = None, -1.0
+    for box in boxes:
+        first, last = box.first, box.last
+        held = pure[last] - pure[first]
+        if held <= 0.0:
+            continue
+        recall = held / pure[-1]
+        if recall < 0.3:
+            continue
+        precision = min(1.0, held / max(1.0, length[last] - length[first]))
+        value = recall * precision**_PURITY
+        if box.tag in ("main", "article") and recall >= _LANDMARK_SHARE:
+            value *= 1.1
+        if value >= score:
+            best, score = box, value
+    if best is None:
+        return Choice(None, "whole", "", [True] * len(runs))
+    first, last = best.first, best.last
+    keep = [first <= i < last and not dropped[i] for i in range(len(runs))]
+    how = "landmark" if best.tag in ("main", "article") else "prose"
+    return Choice(best, how, best.path, keep)
+
+
+_TEASER_MIN: Final = 3
+
+
+def _discount_teasers(runs: list[Run], mass: list[float]) -> list[tuple[int, int]]:
+    """Find what announces another page: a heading that is a link, and the text under it, three times alike.
+
+    Their mass is cut to a quarter in place; (heading, text) indexes are returned.
+    """
+    found: dict[tuple[str, str, str, str], list[tuple[int, int]]] = {}
+    head = -9
+    for index, run in enumerate(runs):
+        n = len(run.text)
+        if n >= 15 and run.link_chars >= 0.8 * n:
+            if run.hrefs:
+                head = index
+        elif mass[index] >= 25.0 and head >= 0:
+            if index - head <= 4 and n <= 500:
+                title = runs[head]
+                key = (title.tag, title.box.attrs.get("class") or "", run.tag, run.box.attrs.get("class") or "")
+                found.setdefault(key, []).append((head, index))
+            head = -9
+    pairs: list[tuple[int, int]] = []
+    for group in found.values():
+        if len(group) >= _TEASER_MIN:
+            for pair in group:
+                mass[pair[1]] *= 0.25
+            pairs += group
+    return pairs
+
+
+def _furniture(boxes: list[Box], mass: list[float], count: int) -> list[bool]:
+    """For each run whether it stands in furniture, by the tag, role or name of an element around it."""
+    sums = [0.0, *accumulate(mass)]
+    total = sums[-1]
+    limit = _HEAVY_SHARE * total
+    strong_limit = max(limit, total - _REST_MIN)
+    dropped = [False] * count
+    named: dict[str, list[Box]] = {}
+    strong: set[str] = set()
+    for box in boxes:
+        first, last = box.first, box.last
+        if first == last or dropped[first] and dropped[last - 1]:
+            continue
+        attrs = box.attrs
+        held = sums[last] - sums[first]
+        if box.tag in _FURNITURE_TAGS or (attrs and attrs.get("role") in _FURNITURE_ROLES):
+            if held <= (strong_limit if box.tag == "footer" else limit):
+                dropped[first:last] = [True] * (last - first)
+        elif attrs and box.tag in _NAMED_TAGS:
+            names = f"{attrs.get('class') or ''} {attrs.get('id') or ''}".lower()
+            found = _FURNITURE_NAMES.search(names) if len(names) > 1 else None
+            if found is not None and held <= strong_limit:
+                if found["strong"]:
+                    strong.add(found[0])
+                named.setdefault(found[0], []).append(box)
+    for name, group in named.items():
+        if sum(sums[b.last] - sums[b.first] for b in group) <= (strong_limit if name in strong else limit):
+            for box in group:
+                dropped[box.first : box.last] = [True] * (box.last - box.first)
+    return dropped

@@ -171,13 +171,20 @@ def hides(attrs: Attrs) -> str:
 
 
 def walk(  # noqa: C901 - one loop over every node of every page: calls and attribute look-ups are what it saves
-    root: LexborNode, *, surface: Surface = Surface.VISIBLE, ignored: frozenset[int] = frozenset()
+    root: LexborNode | None,
+    *,
+    surface: Surface = Surface.VISIBLE,
+    ignored: frozenset[int] = frozenset(),
+    unscripted: bool = False,
 ) -> Outline:
     """The outline of the tree under `root`, without the elements whose `mem_id` is in `ignored`.
 
-    surface: what the text of this tree is to its reader unless something in the tree hides it.
+    surface: what the text of this tree is to its reader unless something in the tree hides it. unscripted: the tree was
+    parsed as by a browser without scripts, and <noscript> is shown.
     """
     out = Outline()
+    if root is None:
+        return out
     runs, boxes = out.runs, out.boxes
     base = surface
     parts: list[str] = []  # of the current run
@@ -258,6 +265,8 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
             else:
                 name = node.tag or ""
                 kind = _KINDS.get(name, _CUSTOM if "-" in name else _INLINE)
+            if unscripted and name == "noscript":
+                kind = _BLOCK if tag != "head" else _HEAD
             if ignored and node.mem_id in ignored:
                 out.skipped += len(node.text_lexbor() or "")
             elif kind == _BR:
