@@ -8,3 +8,12 @@ class ReviewConfig(AppConfig):
 
     name = "review"
     verbose_name = "Review"
+
+    def ready(self) -> None:
+        """Register the digest's clock and listen for important field changes."""
+        from monitoring.queueing import periodic
+        from monitoring.services.alerts import important_field_changed
+        from review.services.alerts import send_field_alert
+
+        periodic("digests", 60, "review.services.digests.tick", when="review.services.digests.any_due")
+        important_field_changed.connect(send_field_alert, dispatch_uid="review.alerts")

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Min
-from django.utils import timezone
 
 from monitoring.models import Change, Check, FieldChange, FieldRule, Monitor, PageType, Site, Snapshot, Team, Vantage
 from monitoring.sample.pages import PAGES
@@ -69,16 +68,16 @@ def _mail_price(monitor: Monitor) -> None:
     )
 
 
-def settle(now: datetime) -> int:
+def settle(*, now: datetime) -> int:
     """After the first minutes the sample pages are visited less often; returns how many monitors changed pace."""
     return Monitor.objects.filter(is_sample=True, interval_s=FAST_S, created_at__lte=now - FIRST_MINUTES).update(
         interval_s=SLOW_S
     )
 
 
-def settle_now() -> int:
-    """`settle` by the clock, for the ticker."""
-    return settle(timezone.now())
+def is_fresh(*, now: datetime) -> bool:
+    """Whether `settle` has work; cheap."""
+    return Monitor.objects.filter(is_sample=True, interval_s=FAST_S, created_at__lte=now - FIRST_MINUTES).exists()
 
 
 @transaction.atomic
