@@ -316,11 +316,12 @@ def _normalised_host(host: str) -> tuple[str, Address | None]:
 
 
 def _is_sound(label: str) -> bool:
-    """Whether an `xn--` label is punycode that decodes to something non-ASCII; other labels are."""
+    """Whether an `xn--` label is the punycode of something printable that needs it; other labels are sound."""
     if not label.startswith("xn--"):
         return True
     try:
-        return not label[4:].encode("ascii").decode("punycode").isascii()
+        decoded = label[4:].encode("ascii").decode("punycode")
+        return not decoded.isascii() and decoded.isprintable() and decoded.encode("punycode").decode() == label[4:]
     except (UnicodeError, IndexError, ValueError, OverflowError):
         return False
 

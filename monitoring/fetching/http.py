@@ -13,7 +13,7 @@ import logging
 import re
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -142,7 +142,7 @@ async def fetch_many(
     lookup: Lookup | None = None,
     tls: ssl.SSLContext | None = None,
     clock: Callable[[], datetime] = utc_now,
-) -> AsyncIterator[Outcome]:
+) -> AsyncGenerator[Outcome]:
     """Outcomes as they arrive, in no particular order; a site's fault is a `Failure`, never an exception.
 
     At most `concurrency` pages are under way and at most `per_host` of one host. A caller who is slow to take outcomes
