@@ -48,6 +48,9 @@ def private_folders(tmp_path: Path, settings: Any) -> None:
     """Payloads and mail files of each test go to a folder of its own."""
     settings.PAYLOAD_DIR = tmp_path / "payloads"
     settings.MAIL_DIR = tmp_path / "mail"
+    settings.STATIC_ROOT = tmp_path / "static"
+    settings.STATIC_ROOT.mkdir()  # whitenoise warns where it is missing
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # a real one takes a second a person
 
 
 @pytest.fixture

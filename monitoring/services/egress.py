@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import socket
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
@@ -45,10 +47,8 @@ def _interface_addresses() -> frozenset[str]:
     refused anyway, so an incomplete list matters only for a machine with a public address of its own.
     """
     found: set[str] = set()
-    try:
+    with contextlib.suppress(OSError, UnicodeError):  # a machine that cannot resolve its own name is common
         found.update(str(entry[4][0]) for entry in socket.getaddrinfo(socket.gethostname(), None))
-    except (OSError, UnicodeError):
-        pass  # a machine that cannot resolve its own name is common
     found.update(_listed_ipv4(Path("/proc/net/fib_trie")))
     found.update(_listed_ipv6(Path("/proc/net/if_inet6")))
     return frozenset(str(ip_address(text.partition("%")[0])) for text in found)
@@ -62,7 +62,7 @@ def _listed_ipv4(path: Path) -> set[str]:
         return set()
     return {
         before.split()[-1]
-        for before, line in zip(lines, lines[1:], strict=False)
+        for before, line in itertools.pairwise(lines)
         if line.strip() == "/32 host LOCAL" and before.strip().startswith("|--")
     }
 

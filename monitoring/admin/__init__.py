@@ -1,0 +1,13 @@
+"""Configuration in Django admin: what is watched, how it is compared, and the evidence to read."""
+
+from django.contrib import admin
+
+from monitoring.admin import evidence, monitor, page_type, places, rules
+
+__all__ = ["evidence", "monitor", "page_type", "places", "rules"]
+
+admin.site.site_header = "Tideline"
+admin.site.site_title = "Tideline"
+admin.site.index_title = "Configuration"
+admin.site.site_url = "/"
+admin.site.enable_nav_sidebar = True

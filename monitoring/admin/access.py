@@ -1,0 +1,67 @@
+"""Who sees what in admin: rows of one's own teams, and evidence that nobody edits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db import models
+from django.http import HttpRequest
+
+from monitoring.models import Team
+
+if TYPE_CHECKING:
+
+    class Admin[M: models.Model](admin.ModelAdmin[M]):
+        """Generic for the type checker only; Django's own class takes no parameter when it runs."""
+
+    class Rows[Child: models.Model, Parent: models.Model](admin.TabularInline[Child, Parent]):
+        """The same for rows inside another form."""
+else:
+
+    class Admin[M](admin.ModelAdmin):
+        """A model's pages."""
+
+    class Rows[Child, Parent](admin.TabularInline):
+        """Rows inside another form."""
+
+
+def teams_of(user: AbstractBaseUser | AnonymousUser) -> models.QuerySet[Team]:
+    """The teams whose rows a person may see; all for a superuser."""
+    if getattr(user, "is_superuser", False):
+        return Team.objects.all()
+    return Team.objects.filter(members=user.pk)
+
+
+class TeamScoped[M: models.Model](Admin[M]):
+    """Shows rows that belong to the person's teams; any other row does not exist for them, whatever the address."""
+
+    team_path = "team"  # lookup from the row to its team
+    rows_without_team = False  # whether rows whose path leads nowhere (a page type's rule) are everybody's
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[M]:
+        rows = super().get_queryset(request)
+        if getattr(request.user, "is_superuser", False):
+            return rows
+        own = models.Q(**{f"{self.team_path}__in": teams_of(request.user)})
+        if self.rows_without_team:
+            own |= models.Q(**{f"{self.team_path}__isnull": True})
+        return rows.filter(own)
+
+
+class Evidence[M: models.Model](Admin[M]):
+    """What machines and people recorded: to read, never to write."""
+
+    show_full_result_count = False
+    list_per_page = 50
+    actions = None
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

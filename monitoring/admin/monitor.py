@@ -1,0 +1,302 @@
+"""Monitors in admin: lists, forms and bulk actions. Every change goes through the services, which keep the record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, ForeignKey, OuterRef, QuerySet, Subquery
+from django.forms import BaseModelFormSet, ModelChoiceField, ModelForm
+from django.http import HttpRequest, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from monitoring.admin.access import TeamScoped, teams_of
+from monitoring.admin.evidence import NOTHING, against, reason_lines, row_link
+from monitoring.admin.rules import FieldRows, IgnoreRows, save_rules
+from monitoring.forms import MonitorForm, MoveForm
+from monitoring.models import Check, Monitor, Outcome, Site
+from monitoring.services import monitors
+from monitoring.services.intervals import format_interval
+
+_SITES_OFFERED = 30
+_RECORD_SHOWN = 20
+
+
+class SiteFilter(admin.SimpleListFilter):
+    """By site: the ones with the most monitors, so that thousands of hosts do not fill the page; search finds the rest."""
+
+    title = _("site")
+    parameter_name = "site"
+
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin[Any]) -> list[tuple[str, str]]:
+        shown = model_admin.get_queryset(request).order_by().values("site").annotate(n=Count("pk")).order_by("-n")
+        names = Site.objects.in_bulk([row["site"] for row in shown[:_SITES_OFFERED]])
+        if self.value() and self.value().isdigit() and int(self.value()) not in names:
+            names.update(
+                Site.objects.filter(monitors__in=model_admin.get_queryset(request)).in_bulk([int(self.value())])
+            )
+        return [(str(site.pk), str(site)) for site in sorted(names.values(), key=str)]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Monitor]) -> QuerySet[Monitor]:
+        value = self.value()
+        return queryset.filter(site=int(value)) if value and value.isdigit() else queryset
+
+
+class LastOutcomeFilter(admin.SimpleListFilter):
+    """By what the last check found."""
+
+    title = _("outcome of the last check")
+    parameter_name = "last"
+
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin[Any]) -> list[tuple[str, Any]]:
+        return [*Outcome.choices, ("never", _("not checked yet"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Monitor]) -> QuerySet[Monitor]:
+        if self.value() == "never":
+            return queryset.filter(last_outcome=None)
+        return queryset.filter(last_outcome=self.value()) if self.value() in Outcome.values else queryset
+
+
+class MonitorFieldRows(FieldRows[Monitor]):
+    """Fields of this monitor; one with the name of a page type's field takes its place."""
+
+
+class MonitorIgnoreRows(IgnoreRows[Monitor]):
+    """What this monitor leaves out, besides what its page type does."""
+
+
+@admin.register(Monitor)
+class MonitorAdmin(TeamScoped[Monitor]):
+    """Pages under watch."""
+
+    form = MonitorForm
+    list_display = ["name", "site", "page_type", "state", "last_check", "enabled", "next_check_at", "vantage", "team"]
+    list_select_related = ["site", "page_type", "vantage", "team"]
+    list_filter = [
+        "state",
+        "enabled",
+        LastOutcomeFilter,
+        ("page_type", admin.RelatedOnlyFieldListFilter),
+        ("team", admin.RelatedOnlyFieldListFilter),
+        "renderer",
+        ("vantage", admin.RelatedOnlyFieldListFilter),
+        SiteFilter,
+    ]
+    search_fields = ["name", "url", "site__name", "site__host"]
+    search_help_text = _("Name, address or site")
+    show_full_result_count = False
+    list_per_page = 50
+    autocomplete_fields = ["page_type", "vantage"]
+    radio_fields = {"renderer": admin.HORIZONTAL}
+    inlines = [MonitorFieldRows, MonitorIgnoreRows]
+    actions = ["pause", "resume", "check_now", "move_to_page_type"]
+    readonly_fields = ["site", "now_state", "last_check_facts", "in_force", "baseline_in_use", "record"]
+    save_on_top = False
+    fieldsets = [
+        (None, {"fields": ["url", "name", "team", "page_type", "vantage", "enabled"]}),
+        (_("How it is fetched and read"), {"fields": ["renderer", "wait_selector", "main_selector"]}),
+        (
+            _("What counts as a change"),
+            {
+                "fields": [("cut", "threshold"), ("order_matters", "case_matters")],
+                "description": _("Empty or unknown: as the page type says."),
+            },
+        ),
+        (_("How often"), {"fields": ["interval_s", ("min_interval_s", "max_interval_s"), "weight"]}),
+        (_("Record"), {"fields": ["reason"]}),
+    ]
+    evidence_fieldsets = [
+        (
+            _("What it looked like"),
+            {"fields": ["site", "now_state", "last_check_facts", "baseline_in_use", "in_force"]},
+        ),
+        (_("Who changed what"), {"fields": ["record"]}),
+    ]
+
+    # --- what is shown ---------------------------------------------------------------------------------------------
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Monitor]:
+        newest = Check.objects.filter(monitor=OuterRef("pk")).order_by("-started_at")
+        return super().get_queryset(request).annotate(last_outcome=Subquery(newest.values("outcome")[:1]))
+
+    def get_fieldsets(self, request: HttpRequest, obj: Monitor | None = None) -> Any:
+        return (
+            self.fieldsets
+            if obj is None
+            else [*self.evidence_fieldsets[:1], *self.fieldsets, *self.evidence_fieldsets[1:]]
+        )
+
+    def formfield_for_foreignkey(
+        self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> ModelChoiceField[Any] | None:
+        if db_field.name == "team":
+            own = teams_of(request.user)
+            kwargs["queryset"] = own
+            if (only := list(own[:2])) and len(only) == 1:
+                kwargs["initial"] = only[0]
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    @admin.display(description=_("last check"))
+    def last_check(self, row: Any) -> str:
+        return str(Outcome(row.last_outcome).label) if row.last_outcome else NOTHING
+
+    @admin.display(description=_("state"))
+    def now_state(self, row: Monitor) -> str:
+        parts = [row.get_state_display()]
+        if row.rebaseline:
+            parts.append(str(_("new baseline at the next good capture: %s") % row.rebaseline))
+        if row.quarantined_at:
+            parts.append(str(_("set aside after repeated failures; “check now” takes it back")))
+        if not row.enabled:
+            parts.append(str(_("paused")))
+        return "; ".join(parts)
+
+    @admin.display(description=_("last check"))
+    def last_check_facts(self, row: Monitor) -> SafeString | str:
+        last = row.checks.order_by("-started_at").first()
+        if last is None:
+            return NOTHING
+        facts = _("%(outcome)s on %(at)s; score %(score)s, distance %(distance)s") % {
+            "outcome": last.get_outcome_display(),
+            "at": timezone.localtime(last.started_at).strftime("%Y-%m-%d %H:%M %Z"),
+            "score": against(last.score, last.cut, digits=2),
+            "distance": against(last.distance, last.threshold, digits=0),
+        }
+        return format_html("{} {}", row_link("check", last.pk, str(facts)), reason_lines(last.reasons))
+
+    @admin.display(description=_("baseline"))
+    def baseline_in_use(self, row: Monitor) -> SafeString | str:
+        return row_link("snapshot", row.baseline_id, str(row.baseline)) if row.baseline else str(_("not yet read"))
+
+    @admin.display(description=_("in force"))
+    def in_force(self, row: Monitor) -> str:
+        return str(
+            _("cut %(cut).2f, threshold %(threshold)d bits, every %(interval)s, weight %(weight)g")
+            % {
+                "cut": row.effective_cut,
+                "threshold": row.effective_threshold,
+                "interval": format_interval(row.effective_interval_s),
+                "weight": row.effective_weight,
+            }
+        )
+
+    @admin.display(description=_("settings"))
+    def record(self, row: Monitor) -> SafeString | str:
+        rows = row.setting_changes.select_related("actor")[:_RECORD_SHOWN]
+        lines = format_html_join(
+            "",
+            "<li>{} · {} · {}: {} → {} {}</li>",
+            (
+                (
+                    timezone.localtime(one.at).strftime("%Y-%m-%d %H:%M"),
+                    one.actor_name or NOTHING,
+                    one.name,
+                    one.old or NOTHING,
+                    one.new or NOTHING,
+                    f"({one.reason})" if one.reason else "",
+                )
+                for one in rows
+            ),
+        )
+        return format_html('<ul class="record">{}</ul>', lines) if lines else NOTHING
+
+    # --- saving ----------------------------------------------------------------------------------------------------
+
+    def save_model(self, request: HttpRequest, obj: Monitor, form: ModelForm[Monitor], change: bool) -> None:
+        if obj.team_id not in set(teams_of(request.user).values_list("pk", flat=True)):
+            raise PermissionDenied
+        if change:
+            wanted = {name: form.cleaned_data[name] for name in form.changed_data if name in monitors.MONITOR_SETTINGS}
+            stored = Monitor.objects.select_related("team", "page_type", "vantage").get(pk=obj.pk)
+            rows = monitors.change_settings(
+                stored, wanted, actor=request.user, reason=form.cleaned_data["reason"], now=timezone.now()
+            )
+            if stored.rebaseline and rows:
+                self.message_user(
+                    request, _("The next good capture becomes the new baseline: %s.") % stored.rebaseline, messages.INFO
+                )
+            return
+        values = {name: form.cleaned_data[name] for name in monitors.MONITOR_SETTINGS}
+        made = monitors.add_monitor(actor=request.user, now=timezone.now(), **values)
+        obj.pk = made.pk
+        obj._state.adding = False
+        obj.refresh_from_db()
+
+    def save_formset(self, request: HttpRequest, form: Any, formset: BaseModelFormSet[Any, Any], change: bool) -> None:
+        save_rules(request, formset, owner=form.instance)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Monitor | None = None) -> bool:
+        """Only a monitor that was never visited can go; evidence stays, and pausing is the way to stop."""
+        return obj is not None and not obj.checks.exists() and super().has_delete_permission(request, obj)
+
+    def get_deleted_objects(
+        self, objs: Any, request: HttpRequest
+    ) -> tuple[list[str], dict[str, int], set[str], list[str]]:
+        to_delete, counts, needed, protected = super().get_deleted_objects(objs, request)
+        return to_delete, counts, needed - {"setting change", "monitor memory"}, protected
+
+    # --- bulk actions ----------------------------------------------------------------------------------------------
+
+    @admin.action(description=_("Pause"), permissions=["change"])
+    def pause(self, request: HttpRequest, queryset: QuerySet[Monitor]) -> None:
+        count = monitors.pause(_ids(queryset), actor=request.user)
+        self.message_user(request, ngettext("%d monitor paused.", "%d monitors paused.", count) % count)
+
+    @admin.action(description=_("Resume"), permissions=["change"])
+    def resume(self, request: HttpRequest, queryset: QuerySet[Monitor]) -> None:
+        count = monitors.resume(_ids(queryset), actor=request.user, now=timezone.now())
+        self.message_user(request, ngettext("%d monitor resumed.", "%d monitors resumed.", count) % count)
+
+    @admin.action(description=_("Check now"), permissions=["change"])
+    def check_now(self, request: HttpRequest, queryset: QuerySet[Monitor]) -> None:
+        ids = _ids(queryset)
+        count = monitors.check_now(ids, now=timezone.now())
+        self.message_user(request, ngettext("%d monitor is due now.", "%d monitors are due now.", count) % count)
+        if left := len(ids) - count:
+            self.message_user(
+                request,
+                ngettext("%d is paused and was left alone.", "%d are paused and were left alone.", left) % left,
+                messages.WARNING,
+            )
+
+    @admin.action(description=_("Move to another page type"), permissions=["change"])
+    def move_to_page_type(
+        self, request: HttpRequest, queryset: QuerySet[Monitor]
+    ) -> TemplateResponse | HttpResponseRedirect | None:
+        form = MoveForm(request.POST if "move" in request.POST else None)
+        if form.is_valid():
+            count = monitors.move(
+                _ids(queryset), form.cleaned_data["page_type"], actor=request.user, reason=form.cleaned_data["reason"]
+            )
+            self.message_user(
+                request,
+                ngettext(
+                    "%d monitor moved; its next good capture is the new baseline.",
+                    "%d monitors moved; their next good captures are the new baselines.",
+                    count,
+                )
+                % count,
+            )
+            return None
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Move to another page type"),
+            "opts": self.opts,
+            "form": form,
+            "chosen": list(queryset.order_by("pk")[:20]),
+            "count": queryset.count(),
+            "ids": request.POST.getlist(admin.helpers.ACTION_CHECKBOX_NAME),
+            "checkbox": admin.helpers.ACTION_CHECKBOX_NAME,
+            "across": request.POST.get("select_across", "0"),
+        }
+        return TemplateResponse(request, "admin/monitoring/monitor/move.html", context)
+
+
+def _ids(queryset: QuerySet[Monitor]) -> list[int]:
+    return list(queryset.order_by("pk").values_list("pk", flat=True))

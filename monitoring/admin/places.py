@@ -1,0 +1,99 @@
+"""Sites, teams and vantages: whom we visit, who watches, and from where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, QuerySet
+from django.forms import ModelForm
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from monitoring.admin.access import Admin, TeamScoped
+from monitoring.forms import SiteForm, VantageForm
+from monitoring.models import Site, Team, Vantage
+from monitoring.services import monitors
+
+
+@admin.register(Site)
+class SiteAdmin(Admin[Site]):
+    """Hosts under watch; made by themselves when a monitor needs one."""
+
+    form = SiteForm
+    list_display = ["name", "host", "gap_s", "next_free_at"]
+    search_fields = ["name", "host"]
+    readonly_fields = ["next_free_at"]
+    show_full_result_count = False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Site]:
+        rows = super().get_queryset(request)
+        if getattr(request.user, "is_superuser", False):
+            return rows
+        return rows.filter(monitors__team__members=request.user.pk).distinct()
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Site | None = None) -> list[str]:
+        return ["next_free_at"] if obj is None else ["host", "next_free_at"]
+
+    def has_delete_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
+        return obj is not None and not obj.monitors.exists() and super().has_delete_permission(request, obj)
+
+
+@admin.register(Team)
+class TeamAdmin(TeamScoped[Team]):
+    """Groups of people who share monitors."""
+
+    team_path = "pk"
+    list_display = ["name", "people", "watched"]
+    search_fields = ["name"]
+    filter_horizontal = ["members"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Team]:
+        return (
+            super()
+            .get_queryset(request)
+            .annotate(_people=Count("members", distinct=True), _watched=Count("monitors", distinct=True))
+        )
+
+    @admin.display(description=_("people"), ordering="_people")
+    def people(self, row: Any) -> int:
+        return int(row._people)
+
+    @admin.display(description=_("monitors"), ordering="_watched")
+    def watched(self, row: Any) -> int:
+        return int(row._watched)
+
+
+@admin.register(Vantage)
+class VantageAdmin(Admin[Vantage]):
+    """From where and as whom we ask. A proxy's password goes in and never comes out."""
+
+    form = VantageForm
+    list_display = ["name", "country", "language", "time_zone", "proxy", "viewport"]
+    list_filter = ["country"]
+    search_fields = ["name", "country", "language"]
+    fieldsets = [
+        (None, {"fields": ["name", "country", "proxy_url"]}),
+        (_("As whom"), {"fields": ["language", "user_agent", "time_zone", ("viewport_width", "viewport_height")]}),
+    ]
+
+    @admin.display(description=_("proxy"), empty_value="–")
+    def proxy(self, row: Vantage) -> str:
+        return monitors.mask_proxy(row.proxy_url)
+
+    @admin.display(description=_("viewport"))
+    def viewport(self, row: Vantage) -> str:
+        return f"{row.viewport_width} × {row.viewport_height}"
+
+    def save_model(self, request: HttpRequest, obj: Vantage, form: ModelForm[Vantage], change: bool) -> None:
+        if not change:
+            super().save_model(request, obj, form, change)
+            return
+        stored = Vantage.objects.get(pk=obj.pk)
+        count = monitors.change_vantage(
+            stored, {name: form.cleaned_data[name] for name in form.changed_data}, actor=request.user
+        )
+        if count:
+            self.message_user(
+                request, _("%(count)d monitors get a new baseline at their next check.") % {"count": count}
+            )

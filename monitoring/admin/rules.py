@@ -1,0 +1,136 @@
+"""Fields and ignore rules: as rows inside a monitor or page type, and as lists of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import ForeignKey, QuerySet
+from django.forms import BaseModelFormSet, ModelChoiceField, ModelForm
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from monitoring.admin.access import Rows, TeamScoped
+from monitoring.forms import FieldRuleForm, IgnoreRuleForm
+from monitoring.models import FieldRule, IgnoreRule, Monitor, PageType
+from monitoring.services import monitors
+
+type Rule = FieldRule | IgnoreRule
+
+
+def rule_name(rule: Rule) -> str:
+    """What the record of settings calls a rule."""
+    return f"field {rule.name}" if isinstance(rule, FieldRule) else "ignore"
+
+
+def rule_text(rule: Rule) -> str:
+    """A rule in one line."""
+    if isinstance(rule, IgnoreRule):
+        return f"{rule.kind}: {rule.value}"
+    notes = [rule.source, rule.selector, rule.attribute and f"[{rule.attribute}]", f"as {rule.type}"]
+    notes += [word for word, on in (("important", rule.important), ("off", not rule.enabled)) if on]
+    if rule.review is not None:
+        notes.append("review" if rule.review else "no review")
+    return " ".join(note for note in notes if note)
+
+
+class FieldRows[P: (Monitor, PageType)](Rows[FieldRule, P]):
+    """Fields of a monitor or page type."""
+
+    model = FieldRule
+    form = FieldRuleForm
+    extra = 0
+    fields = ["name", "source", "selector", "attribute", "type", "important", "review", "enabled"]
+
+
+class IgnoreRows[P: (Monitor, PageType)](Rows[IgnoreRule, P]):
+    """What a monitor or page type leaves out."""
+
+    model = IgnoreRule
+    form = IgnoreRuleForm
+    extra = 0
+    fields = ["kind", "value", "note"]
+
+
+def save_rules(request: HttpRequest, formset: BaseModelFormSet[Any, Any], *, owner: Monitor | PageType) -> None:
+    """Save a formset of rules and record each that was added, changed or removed."""
+    owned: dict[str, Any] = {"monitor": owner} if isinstance(owner, Monitor) else {"page_type": owner}
+    before = {rule.pk: rule_text(rule) for rule in formset.get_queryset()}
+    fresh = formset.save(commit=False)
+    for rule in formset.deleted_objects:
+        monitors.log_rule(rule_name(rule), before[rule.pk], "", actor=request.user, **owned)
+        rule.delete()
+    for rule in fresh:
+        if isinstance(rule, IgnoreRule) and rule.pk is None and request.user.is_authenticated:
+            rule.created_by = request.user
+        old = before.get(rule.pk, "")
+        rule.save()
+        if old != rule_text(rule):
+            monitors.log_rule(rule_name(rule), old, rule_text(rule), actor=request.user, **owned)
+    formset.save_m2m()
+
+
+class RuleAdmin[R: (FieldRule, IgnoreRule)](TeamScoped[R]):
+    """Rules across monitors and page types."""
+
+    team_path = "monitor__team"
+    rows_without_team = True
+    list_select_related = ["monitor", "page_type"]
+    autocomplete_fields = ["monitor", "page_type"]
+    show_full_result_count = False
+
+    @admin.display(description=_("of"))
+    def owner(self, row: Rule) -> str:
+        return str(row.monitor or row.page_type)
+
+    def formfield_for_foreignkey(
+        self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> ModelChoiceField[Any] | None:
+        if db_field.name == "monitor":
+            kwargs["queryset"] = Monitor.objects.filter(pk__in=Monitor.objects.visible_to(request.user))
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def save_model(self, request: HttpRequest, obj: R, form: ModelForm[R], change: bool) -> None:
+        stored = type(obj)._default_manager.filter(pk=obj.pk).first() if change else None
+        if isinstance(obj, IgnoreRule) and not change and request.user.is_authenticated:
+            obj.created_by = request.user
+        super().save_model(request, obj, form, change)
+        old = rule_text(stored) if stored else ""
+        if old != rule_text(obj):
+            self._record(request, obj, old, rule_text(obj))
+
+    def delete_model(self, request: HttpRequest, obj: R) -> None:
+        self._record(request, obj, rule_text(obj), "")
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[R]) -> None:
+        for rule in queryset:
+            self.delete_model(request, rule)
+
+    def _record(self, request: HttpRequest, rule: Rule, old: str, new: str) -> None:
+        monitors.log_rule(rule_name(rule), old, new, actor=request.user, monitor=rule.monitor, page_type=rule.page_type)
+
+
+@admin.register(FieldRule)
+class FieldRuleAdmin(RuleAdmin[FieldRule]):
+    """Named, typed values taken from pages."""
+
+    form = FieldRuleForm
+    list_display = ["name", "owner", "source", "selector", "type", "important", "opens_a_change", "enabled"]
+    list_filter = ["source", "type", "important", "enabled", "page_type"]
+    search_fields = ["name", "selector", "monitor__name", "page_type__name"]
+
+    @admin.display(description=_("opens a change"), boolean=True)
+    def opens_a_change(self, row: FieldRule) -> bool:
+        return row.opens_change
+
+
+@admin.register(IgnoreRule)
+class IgnoreRuleAdmin(RuleAdmin[IgnoreRule]):
+    """Text left out of comparisons."""
+
+    form = IgnoreRuleForm
+    list_display = ["value", "kind", "owner", "note", "created_by", "created_at"]
+    list_select_related = ["monitor", "page_type", "created_by"]
+    list_filter = ["kind", "page_type"]
+    search_fields = ["value", "note", "monitor__name", "page_type__name"]

@@ -1,0 +1,367 @@
+"""Monitors: adding, changing, pausing, asking now. Every change of a setting leaves a row that says who and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from itertools import chain, zip_longest
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from monitoring.fetching.errors import Refused
+from monitoring.fetching.guard import check_url, parse
+from monitoring.models import Monitor, PageType, SettingChange, Site, Team, Vantage
+from monitoring.services.egress import address_policy
+from monitoring.services.vetting import check_selector
+
+type Actor = User | AnonymousUser | None
+
+# What a person may set on a monitor. Everything else is the machine's, and a form or an API that names it is refused.
+MONITOR_SETTINGS = (
+    "name", "url", "team", "page_type", "vantage", "enabled",
+    "renderer", "wait_selector", "main_selector", "order_matters", "case_matters",
+    "threshold", "cut", "weight",
+    "interval_s", "min_interval_s", "max_interval_s",
+)  # fmt: skip
+PAGE_TYPE_SETTINGS = (
+    "name", "slug", "threshold", "cut", "order_matters", "case_matters", "weight", "audit_share", "default_interval_s",
+)  # fmt: skip
+VANTAGE_SETTINGS = (
+    "name", "country", "proxy_url", "language", "user_agent", "time_zone", "viewport_width", "viewport_height",
+)  # fmt: skip
+
+# Settings after which the page looks different because of us: the next good capture is the new baseline.
+_NEW_BASELINE = {
+    "url": "address changed",
+    "vantage": "vantage changed",
+    "page_type": "page type changed",
+    "renderer": "renderer changed",
+    "wait_selector": "wait selector changed",
+    "main_selector": "main region changed",
+}
+_NEW_BASELINE_VANTAGE = {
+    "country",
+    "proxy_url",
+    "language",
+    "user_agent",
+    "time_zone",
+    "viewport_width",
+    "viewport_height",
+}
+
+FIRST_CHECKS_WINDOW = timedelta(hours=1)
+FIRST_CHECKS_STEP = timedelta(seconds=5)
+_CHUNK = 500
+
+
+def canonical_url(url: str) -> str:
+    """The canonical form of an address that may be watched; raises ValidationError with the guard's sentence and code."""
+    try:
+        return check_url(url.strip(), address_policy())
+    except Refused as error:
+        raise ValidationError(error.sentence, code=error.code) from error
+
+
+def site_host(url: str) -> str:
+    """The host of a canonical URL, with the port where it is not the scheme's own."""
+    return parse(url).origin.partition("://")[2]
+
+
+def site_for(url: str) -> Site:
+    """The site of a canonical URL, made when it is new."""
+    host = site_host(url)
+    return Site.objects.get_or_create(host=host, defaults={"name": host.removeprefix("www.")[:120]})[0]
+
+
+def add_monitor(
+    *,
+    url: str,
+    name: str,
+    team: Team,
+    page_type: PageType,
+    vantage: Vantage,
+    actor: Actor,
+    now: datetime,
+    **settings: Any,
+) -> Monitor:
+    """A new monitor, due at once. Raises ValidationError for a refused address, a bad value or a second one of its kind."""
+    _refuse_unknown(settings, MONITOR_SETTINGS)
+    monitor = Monitor(
+        url=canonical_url(url), name=name, team=team, page_type=page_type, vantage=vantage,
+        created_by=_person(actor), next_check_at=now, plan_reason="first", **settings,
+    )  # fmt: skip
+    monitor.site = site_for(monitor.url)
+    _check(monitor, ["main_selector", "wait_selector"])
+    try:
+        with transaction.atomic():
+            monitor.save()
+            _log(actor, "created", "", monitor.url, monitor=monitor).save()
+    except IntegrityError as error:
+        raise ValidationError(_("This team already watches this address from this vantage."), code="unique") from error
+    return monitor
+
+
+def change_settings(
+    monitor: Monitor, changes: Mapping[str, Any], *, actor: Actor, reason: str = "", now: datetime | None = None
+) -> list[SettingChange]:
+    """Set what differs, and say who did it. Values equal to what is stored are passed over.
+
+    A changed address, selector, renderer, vantage or page type asks for a new baseline and takes a visit that is under
+    way out of the race (its lease), because that visit still has the old settings. `now` is when a monitor with a new
+    address is due; it defaults to the current time. Raises ValidationError as `add_monitor` does.
+    """
+    _refuse_unknown(changes, MONITOR_SETTINGS)
+    wanted = dict(changes)
+    if "url" in wanted and wanted["url"] != monitor.url:
+        wanted["url"] = canonical_url(wanted["url"])
+    changed = {name: value for name, value in wanted.items() if getattr(monitor, name) != value}
+    if not changed:
+        return []
+    rows = [
+        _log(actor, name, getattr(monitor, name), value, reason=reason, monitor=monitor)
+        for name, value in changed.items()
+    ]
+    for name, value in changed.items():
+        setattr(monitor, name, value)
+    touched = set(changed)
+    if "url" in changed:
+        monitor.site = site_for(monitor.url)
+        touched.add("site")
+    _check(monitor, changed)
+    causes = [cause for name, cause in _NEW_BASELINE.items() if name in changed]
+    if causes:
+        touched |= _ask_for_baseline(monitor, ", ".join(causes))
+    if "url" in changed or changed.get("enabled"):
+        monitor.next_check_at, monitor.plan_reason = now or timezone.now(), "first" if "url" in changed else "asked"
+        monitor.quarantined_at, monitor.stage_failures = None, 0
+        touched |= {"next_check_at", "plan_reason", "quarantined_at", "stage_failures"}
+    try:
+        with transaction.atomic():
+            monitor.save(update_fields=sorted(touched))
+            SettingChange.objects.bulk_create(rows)
+    except IntegrityError as error:
+        raise ValidationError(_("This team already watches this address from this vantage."), code="unique") from error
+    return rows
+
+
+def change_page_type(
+    page_type: PageType, changes: Mapping[str, Any], *, actor: Actor, reason: str = ""
+) -> list[SettingChange]:
+    """Set what differs on a page type, and say who did it. Its monitors keep their baselines: captures are judged anew."""
+    _refuse_unknown(changes, PAGE_TYPE_SETTINGS)
+    changed = {name: value for name, value in changes.items() if getattr(page_type, name) != value}
+    if not changed:
+        return []
+    rows = [
+        _log(actor, name, getattr(page_type, name), value, reason=reason, page_type=page_type)
+        for name, value in changed.items()
+    ]
+    for name, value in changed.items():
+        setattr(page_type, name, value)
+    page_type.full_clean()
+    with transaction.atomic():
+        page_type.save(update_fields=sorted(changed))
+        SettingChange.objects.bulk_create(rows)
+    return rows
+
+
+def change_vantage(vantage: Vantage, changes: Mapping[str, Any], *, actor: Actor, reason: str = "") -> int:
+    """Set what differs on a vantage; the number of monitors that get a new baseline because they ask as somebody else.
+
+    The change stands in the record of every monitor that uses the vantage. A proxy's password never does.
+    """
+    _refuse_unknown(changes, VANTAGE_SETTINGS)
+    changed = {name: value for name, value in changes.items() if getattr(vantage, name) != value}
+    if not changed:
+        return 0
+    before = {name: _shown(name, getattr(vantage, name)) for name in changed}
+    for name, value in changed.items():
+        setattr(vantage, name, value)
+    vantage.full_clean()
+    with transaction.atomic():
+        vantage.save(update_fields=sorted(changed))
+        ids = list(vantage.monitors.values_list("pk", flat=True))
+        SettingChange.objects.bulk_create(
+            [
+                _log(actor, f"vantage {vantage.name}: {name}"[:80], before[name], _shown(name, value), reason=reason, monitor_id=pk)
+                for pk in ids
+                for name, value in changed.items()
+            ],
+            batch_size=_CHUNK,
+        )  # fmt: skip
+        if not _NEW_BASELINE_VANTAGE & set(changed):
+            return 0
+        return ask_for_baseline(ids, "vantage changed")
+
+
+def log_rule(
+    rule: str, old: str, new: str, *, actor: Actor, monitor: Monitor | None = None, page_type: PageType | None = None
+) -> None:
+    """Record that a field or an ignore rule was added ("" -> text), changed or removed (text -> ""); exactly one owner.
+
+    The stored baseline was read under the old rules, so its monitors get a new one.
+    """
+    with transaction.atomic():
+        _log(actor, rule[:80], old, new, monitor=monitor, page_type=page_type).save()
+        ids = [monitor.pk] if monitor else Monitor.objects.filter(page_type=page_type).values_list("pk", flat=True)
+        ask_for_baseline(list(ids), "rules changed")
+
+
+def ask_for_baseline(ids: Iterable[int], cause: str) -> int:
+    """Make the next good capture of these monitors their baseline, and drop what a visit under way would write."""
+    return _in_chunks(
+        ids,
+        lambda chunk: Monitor.objects.filter(pk__in=chunk).update(
+            rebaseline=cause[:60], etag="", last_modified="", region_path="", lease_until=None, lease_token=""
+        ),
+    )
+
+
+def check_now(ids: Iterable[int], *, now: datetime) -> int:
+    """Make monitors due, also such as were set aside after failures; paused ones stay paused. Gives how many."""
+    return _in_chunks(
+        ids,
+        lambda chunk: Monitor.objects.filter(pk__in=chunk, enabled=True).update(
+            next_check_at=now, plan_reason="asked", quarantined_at=None, stage_failures=0
+        ),
+    )
+
+
+def pause(ids: Iterable[int], *, actor: Actor) -> int:
+    """Stop checking; a visit under way still ends. Gives how many were active."""
+    return _switch(ids, enabled=False, actor=actor)
+
+
+def resume(ids: Iterable[int], *, actor: Actor, now: datetime) -> int:
+    """Check again, first visits spread from `now` on. Gives how many were paused."""
+    paused = list(Monitor.objects.filter(pk__in=list(ids), enabled=False).values_list("pk", flat=True))
+    count = _switch(paused, enabled=True, actor=actor)
+    _in_chunks(paused, lambda chunk: Monitor.objects.filter(pk__in=chunk).update(quarantined_at=None, stage_failures=0))
+    spread_first_checks(paused, now=now)
+    return count
+
+
+def move(ids: Iterable[int], page_type: PageType, *, actor: Actor, reason: str = "") -> int:
+    """Give monitors another page type; gives how many had a different one before."""
+    moved = 0
+    for monitor in Monitor.objects.filter(pk__in=list(ids)).select_related("page_type", "vantage", "team"):
+        moved += bool(change_settings(monitor, {"page_type": page_type}, actor=actor, reason=reason))
+    return moved
+
+
+def spread_first_checks(
+    ids: Iterable[int],
+    *,
+    now: datetime,
+    step: timedelta = FIRST_CHECKS_STEP,
+    window: timedelta = FIRST_CHECKS_WINDOW,
+) -> None:
+    """Plan first visits one `step` apart, closer when they would not fit into `window`; hosts take turns."""
+    ids = list(ids)
+    by_site: dict[int, list[int]] = {}
+    for chunk in _chunks(ids):
+        for pk, site in Monitor.objects.filter(pk__in=chunk).order_by("pk").values_list("pk", "site_id"):
+            by_site.setdefault(site, []).append(pk)
+    turns = [pk for pk in chain.from_iterable(zip_longest(*by_site.values())) if pk is not None]
+    if not turns:
+        return
+    step = min(step, window / len(turns))
+    for chunk in _chunks(list(enumerate(turns))):
+        Monitor.objects.bulk_update(
+            [Monitor(pk=pk, next_check_at=now + place * step, plan_reason="first") for place, pk in chunk],
+            ["next_check_at", "plan_reason"],
+        )
+
+
+def _switch(ids: Iterable[int], *, enabled: bool, actor: Actor) -> int:
+    count = 0
+    for chunk in _chunks(list(ids)):
+        with transaction.atomic():
+            switched = list(Monitor.objects.filter(pk__in=chunk).exclude(enabled=enabled).values_list("pk", flat=True))
+            count += Monitor.objects.filter(pk__in=switched, enabled=not enabled).update(enabled=enabled)
+            SettingChange.objects.bulk_create(
+                [_log(actor, "enabled", not enabled, enabled, monitor_id=pk) for pk in switched]
+            )
+    return count
+
+
+def _check(monitor: Monitor, names: Iterable[str]) -> None:
+    for name in {"main_selector", "wait_selector"} & set(names):
+        if text := getattr(monitor, name):
+            check_selector(text)
+    monitor.full_clean(exclude=["site"])
+
+
+def _ask_for_baseline(monitor: Monitor, cause: str) -> set[str]:
+    monitor.rebaseline = cause[:60]
+    cleared = {"etag", "last_modified", "region_path", "lease_token"}
+    for name in cleared:
+        setattr(monitor, name, "")
+    monitor.lease_until = None
+    return {"rebaseline", "lease_until", *cleared}
+
+
+def _refuse_unknown(names: Iterable[str], allowed: tuple[str, ...]) -> None:
+    unknown = sorted(set(names) - set(allowed))
+    if unknown:
+        raise ValidationError(
+            _("These cannot be set: %(names)s.") % {"names": ", ".join(unknown)}, code="unknown-setting"
+        )
+
+
+def _log(actor: Actor, name: str, old: Any, new: Any, *, reason: str = "", **owner: Any) -> SettingChange:
+    person = _person(actor)
+    return SettingChange(
+        actor=person,
+        actor_name=person.get_username() if person else "",
+        name=name,
+        old=_shown(name, old),
+        new=_shown(name, new),
+        reason=reason,
+        **owner,
+    )
+
+
+def _person(actor: Actor) -> User | None:
+    return actor if isinstance(actor, User) else None
+
+
+def _shown(name: str, value: Any) -> str:
+    """A value as the record of changes shows it; a proxy without its password."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name == "proxy_url":
+        return mask_proxy(str(value))
+    return str(value)
+
+
+PROXY_MASK = "••••••"
+
+
+def mask_proxy(url: str) -> str:
+    """A proxy's address with its password replaced by dots.
+
+    `http://customer-x-country-de:secret@gate.example:7777` becomes `http://customer-x-country-de:••••••@gate.example:7777`.
+    """
+    scheme, separator, rest = url.partition("://")
+    credentials, at, address = rest.rpartition("@")
+    if not at:
+        return url
+    user, colon, _password = credentials.partition(":")
+    return f"{scheme}{separator}{user}{colon}{PROXY_MASK if colon else ''}@{address}"
+
+
+def _in_chunks(ids: Iterable[int], step: Any) -> int:
+    return sum(step(chunk) for chunk in _chunks(list(ids)))
+
+
+def _chunks[T](items: list[T]) -> Iterable[list[T]]:
+    for start in range(0, len(items), _CHUNK):
+        yield items[start : start + _CHUNK]
