@@ -292,4 +292,6 @@ def main_text_of(html: str, limits: ReadLimits = _DEFAULT_LIMITS) -> str:
         return read(html, limits=limits).main_text
     _, outline = _walked(html)
     keep = choose(outline).keep
-    return "\n".join(r.text for r, k in zip(outline.runs, keep, strict=True) if k and r.surface is Surface.VISIBLE and r.text)
+    return "\n".join(
+        r.text for r, k in zip(outline.runs, keep, strict=True) if k and r.surface is Surface.VISIBLE and r.text and r.tag != "h1"
+    )

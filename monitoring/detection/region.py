@@ -84,10 +84,21 @@ def choose(outline: Outline, *, wanted: frozenset[int] = frozenset(), remembered
     """The main region of a walked page."""
     runs, boxes = outline.runs, outline.boxes
     mass = [prose_mass(run) for run in runs]
-    teasers = _discount_teasers(runs, mass)
+    teasers = _teasers(runs, mass)
+    whole = sum(mass)
+    announced = sum(mass[text] for _, text in teasers)
+    if announced > _LISTING_SHARE * whole:
+        teasers = []  # a page of teasers: they are what it has to say
+    for _, text in teasers:
+        mass[text] *= 0.25
     dropped = _furniture(boxes, mass, len(runs))
+    spread = _concentration(runs, mass, dropped) < _SPREAD
     pure = [0.0, *accumulate(0.0 if d else m for m, d in zip(mass, dropped, strict=True))]
     length = [0, *accumulate(0 if d or r.surface is not Surface.VISIBLE else len(r.text) for r, d in zip(runs, dropped, strict=True))]
+    if pure[-1] < _THIN:
+        return _choose_thin(outline, dropped)
+    purity = _PURITY_SPREAD if spread else _PURITY
+    title = next((i for i, r in enumerate(runs) if r.tag == "h1" and r.text and not dropped[i]), -1)
     best, score = None, -1.0
     for box in boxes:
         first, last = box.first, box.last
@@ -98,26 +109,124 @@ def choose(outline: Outline, *, wanted: frozenset[int] = frozenset(), remembered
         if recall < 0.3:
             continue
         precision = min(1.0, held / max(1.0, length[last] - length[first]))
-        value = recall * precision**_PURITY
-        if box.tag in ("main", "article") and recall >= _LANDMARK_SHARE:
-            value *= 1.1
+        value = recall * precision**purity
+        if box.tag in _LANDMARKS and recall >= _LANDMARK_SHARE:
+            value *= _LANDMARK_BONUS
+        if title >= 0 and (first <= title < last or (title < first and length[first] - length[title] < _TITLE_NEAR)):
+            value *= _TITLE_BONUS
         if value >= score:
             best, score = box, value
     if best is None:
         return Choice(None, "whole", "", [True] * len(runs))
+    best = _with_siblings(best, boxes, pure)
     first, last = best.first, best.last
     keep = [first <= i < last and not dropped[i] for i in range(len(runs))]
-    how = "landmark" if best.tag in ("main", "article") else "prose"
+    if not spread:
+        _prune(runs, mass, keep, teasers)
+    how = "landmark" if best.tag in _LANDMARKS else "prose"
     return Choice(best, how, best.path, keep)
 
+
+_LANDMARKS: Final = frozenset({"main", "article"})
+_LANDMARK_BONUS: Final = 1.1
+_TITLE_BONUS: Final = 1.1
+_TITLE_NEAR: Final = 1500
+_THIN: Final = 250.0
+_SIBLING_SHARE: Final = 0.25
+
+
+def _with_siblings(best: Box, boxes: list[Box], pure: list[float]) -> Box:
+    """The box around several of a kind when the chosen one is but one of them: the posts of a thread."""
+    parent = best.parent
+    if parent is None or parent.tag in ("html", "") or best.tag == "main":
+        return best
+    kind = (best.attrs.get("class") or "").split()[:1]
+    held = pure[best.last] - pure[best.first]
+    beside = 0.0
+    for box in boxes:
+        if box.parent is parent and box is not best and box.tag == best.tag and (box.attrs.get("class") or "").split()[:1] == kind:
+            beside += pure[box.last] - pure[box.first]
+    return parent if beside >= _SIBLING_SHARE * held else best
+
+
+def _choose_thin(outline: Outline, dropped: list[bool]) -> Choice:
+    """The region of a page that is not made of prose: all its text counts, links too."""
+    runs = outline.runs
+    length = [0, *accumulate(0 if d or r.surface is not Surface.VISIBLE else len(r.text) for r, d in zip(runs, dropped, strict=True))]
+    title = next((i for i, r in enumerate(runs) if r.tag == "h1" and r.text and not dropped[i]), -1)
+    best: Box | None = None
+    for box in outline.boxes:
+        share = (length[box.last] - length[box.first]) / max(1, length[-1])
+        landmark = box.tag in _LANDMARKS or box.attrs.get("role") == "main"
+        if share >= 0.8 or (share >= 0.4 and (landmark or box.first <= title < box.last)):
+            best = box
+    if best is None:
+        return Choice(None, "whole", "", [not d for d in dropped])
+    keep = [best.first <= i < best.last and not d for i, d in enumerate(dropped)]
+    return Choice(best, "landmark" if best.tag in _LANDMARKS else "prose", best.path, keep)
+
+
+_LISTING_SHARE: Final = 0.8
+_SPREAD: Final = 0.4
+_PURITY_SPREAD: Final = 0.5
+_LEAVES: Final = frozenset("p li h1 h2 h3 h4 h5 h6 blockquote td tr th dd dt pre span figcaption".split())
+
+
+def _concentration(runs: list[Run], mass: list[float], dropped: list[bool]) -> float:
+    """The largest share of the prose that stands in one place: beside or one level below each other."""
+    held: dict[int, float] = {}
+    total = 0.0
+    for run, m, gone in zip(runs, mass, dropped, strict=True):
+        if m >= _BODY_MIN and not gone:
+            total += m
+            box: Box | None = run.box
+            if box is not None and box.tag in _LEAVES:
+                box = box.parent
+            for _ in range(2):
+                if box is not None:
+                    held[id(box)] = held.get(id(box), 0.0) + m
+                    box = box.parent
+    return max(held.values()) / total if total else 0.0
+
+
+def _prune(runs: list[Run], mass: list[float], keep: list[bool], teasers: list[tuple[int, int]]) -> None:
+    """Take out what is no text of this page inside its region."""
+    total = sum(m for m, k in zip(mass, keep, strict=True) if k)
+    for head, text in teasers:
+        if mass[text] < 0.1 * total:
+            keep[head : text + 1] = [False] * (text + 1 - head)
+    bodies = {_parent(r) for r, m, k in zip(runs, mass, keep, strict=True) if k and m >= _BODY_MIN}
+    for index, run in enumerate(runs):
+        if keep[index] and run.link_chars and run.link_chars >= 0.6 * len(run.text) and run.tag != "p":
+            keep[index] = False
+    first = next((i for i, k in enumerate(keep) if k and mass[i] >= _BODY_MIN), -1)
+    if first < 0:
+        return
+    for index in range(first):
+        if runs[index].tag not in HEADINGS or first - index > 3:
+            keep[index] = keep[index] and _parent(runs[index]) in bodies
+    last = next(i for i in range(len(keep) - 1, -1, -1) if keep[i] and mass[i] >= _BODY_MIN)
+    for index in range(last + 1, len(keep)):
+        if runs[index].tag != "li" or len(runs[index].text) < 25:
+            keep[index] = keep[index] and _parent(runs[index]) in bodies
+
+
+def _parent(run: Run) -> int:
+    box: Box | None = run.box
+    while box is not None and box.tag in _LEAVES:
+        box = box.parent
+    return id(box)
+
+
+_BODY_MIN: Final = 40.0
 
 _TEASER_MIN: Final = 3
 
 
-def _discount_teasers(runs: list[Run], mass: list[float]) -> list[tuple[int, int]]:
+def _teasers(runs: list[Run], mass: list[float]) -> list[tuple[int, int]]:
     """Find what announces another page: a heading that is a link, and the text under it, three times alike.
 
-    Their mass is cut to a quarter in place; (heading, text) indexes are returned.
+    Gives the indexes of heading and text.
     """
     found: dict[tuple[str, str, str, str], list[tuple[int, int]]] = {}
     head = -9
@@ -126,8 +235,8 @@ def _discount_teasers(runs: list[Run], mass: list[float]) -> list[tuple[int, int
         if n >= 15 and run.link_chars >= 0.8 * n:
             if run.hrefs:
                 head = index
-        elif mass[index] >= 25.0 and head >= 0:
-            if index - head <= 4 and n <= 500:
+        elif n >= 50 and mass[index] >= 40.0 and head >= 0:
+            if index - head <= 5 and n <= 600:
                 title = runs[head]
                 key = (title.tag, title.box.attrs.get("class") or "", run.tag, run.box.attrs.get("class") or "")
                 found.setdefault(key, []).append((head, index))
@@ -135,8 +244,6 @@ def _discount_teasers(runs: list[Run], mass: list[float]) -> list[tuple[int, int
     pairs: list[tuple[int, int]] = []
     for group in found.values():
         if len(group) >= _TEASER_MIN:
-            for pair in group:
-                mass[pair[1]] *= 0.25
             pairs += group
     return pairs
 

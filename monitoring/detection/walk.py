@@ -331,6 +331,8 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
                     for key in ("title", "aria-label", "placeholder"):
                         if key in attrs:
                             note(attrs[key], Surface.ATTRIBUTE)
+                if name in _FALLBACK and surface is not Surface.HIDDEN:
+                    hidden_by = "fallback"
                 child = node.first_child
                 if kind == _INLINE:
                     if child is not None:
@@ -452,6 +454,9 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
             surface, list_id, in_pre = was_surface, was_list, was_pre
             box, tag = outer_box, outer_tag
 
+
+_FALLBACK: Final = frozenset({"video", "audio", "canvas", "object"})
+"""What stands in these is shown by browsers only that cannot show the thing itself."""
 
 _NEVER_HIDDEN: Final = frozenset({"html", "body", "main"})
 
