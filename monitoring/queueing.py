@@ -106,3 +106,8 @@ def mail_waits(*, now: datetime) -> bool:
 periodic("wake-snoozed", 30, "monitoring.services.changes.wake_snoozed")
 periodic("outbox", 5, "monitoring.services.outbox.send_due", when="monitoring.queueing.mail_waits")
 periodic("retention", 86_400, "monitoring.services.retention.sweep")
+
+
+def enqueue_calibration(run_id: int) -> None:
+    """Hand a calibration run to the workers."""
+    async_task("monitoring.tasks.run_calibration", run_id, task_name=f"calibration-{run_id}", save=False)

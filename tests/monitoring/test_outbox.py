@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from datetime import timedelta
 from email.message import Message
@@ -39,10 +40,11 @@ class Inbox:
 def inbox(settings: Any) -> Iterator[Inbox]:
     """A mail server on loopback, and the product configured to use it."""
     box = Inbox()
-    controller = Controller(box, hostname="127.0.0.1", port=0)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    controller = Controller(box, hostname="127.0.0.1", port=port)
     controller.start()
-    assert controller.server is not None
-    port = controller.server.sockets[0].getsockname()[1]
     settings.MAILERS = {
         "default": {
             "BACKEND": "django.core.mail.backends.smtp.EmailBackend",
