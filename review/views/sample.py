@@ -1,0 +1,26 @@
+"""One click removes the sample workspace."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from monitoring.sample import workspace
+from review import roles
+
+
+@require_POST
+def remove_sample(request: HttpRequest) -> HttpResponse:
+    """Remove it, with everything that was decided on it; for admins."""
+    user = request.user
+    if not (user.is_superuser or roles.ADMIN in roles.of(user)):
+        raise PermissionDenied
+    count = workspace.remove()
+    messages.success(
+        request, ngettext("%d sample monitor was removed.", "%d sample monitors were removed.", count) % count
+    )
+    return redirect("admin:index" if request.POST.get("from") == "admin" else "queue")
