@@ -35,8 +35,8 @@ def loopback_only() -> Iterator[None]:
         checked(args[-1])
         return sendto(self, *args)
 
-    socket.socket.connect = guarded_connect  # type: ignore[method-assign]
-    socket.socket.connect_ex = guarded_connect_ex  # type: ignore[method-assign]
+    socket.socket.connect = guarded_connect  # type: ignore[method-assign,assignment]
+    socket.socket.connect_ex = guarded_connect_ex  # type: ignore[method-assign,assignment]
     socket.socket.sendto = guarded_sendto  # type: ignore[method-assign,assignment]
     yield
     socket.socket.connect, socket.socket.connect_ex = connect, connect_ex  # type: ignore[method-assign]

@@ -234,6 +234,6 @@ def _set(
         values["cut"] = cut
     note = (_("calibration taken back: %s") if back else _("calibration: %s")) % reason
     if row.monitor is not None:
-        change_settings(Monitor.objects.get(pk=row.monitor_id), values, actor=actor, reason=note[:300])
+        change_settings(Monitor.objects.get(pk=row.monitor.pk), values, actor=actor, reason=note[:300])
     elif row.page_type is not None:
-        change_page_type(PageType.objects.get(pk=row.page_type_id), values, actor=actor, reason=note[:300])
+        change_page_type(PageType.objects.get(pk=row.page_type.pk), values, actor=actor, reason=note[:300])

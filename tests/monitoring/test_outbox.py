@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from aiosmtpd.controller import Controller
+from django.core.mail import mailers
 
 from monitoring.models import OutboxMessage
 from monitoring.services import outbox
@@ -84,7 +85,7 @@ def test_the_same_news_is_not_written_twice() -> None:
 def test_a_crash_after_acceptance_repeats_under_the_same_message_id(inbox: Inbox) -> None:
     enqueue()
     (message,) = outbox.claim(NOW)
-    outbox.mailers["default"].send_messages([outbox._as_mail(message)])  # the server took it, then we were killed
+    mailers["default"].send_messages([outbox._as_mail(message)])  # the server took it, then we were killed
 
     assert outbox.send_due(now=NOW) == 0  # the lease still stands
     assert outbox.send_due(now=NOW + outbox.LEASE) == 1
