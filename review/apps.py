@@ -10,10 +10,14 @@ class ReviewConfig(AppConfig):
     verbose_name = "Review"
 
     def ready(self) -> None:
-        """Register the digest's clock and listen for important field changes."""
+        """Register the digest's clock, listen for important field changes, keep the roles' permissions."""
+        from django.db.models.signals import post_migrate
+
         from monitoring.queueing import periodic
         from monitoring.services.alerts import important_field_changed
+        from review.services.accounts import ensure_roles
         from review.services.alerts import send_field_alert
 
         periodic("digests", 60, "review.services.digests.tick", when="review.services.digests.any_due")
         important_field_changed.connect(send_field_alert, dispatch_uid="review.alerts")
+        post_migrate.connect(ensure_roles, sender=self, dispatch_uid="review.roles")

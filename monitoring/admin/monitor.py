@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, ForeignKey, OuterRef, QuerySet, Subquery
 from django.forms import BaseModelFormSet, ModelChoiceField, ModelForm
@@ -37,10 +38,9 @@ class SiteFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin[Any]) -> list[tuple[str, str]]:
         shown = model_admin.get_queryset(request).order_by().values("site").annotate(n=Count("pk")).order_by("-n")
         names = Site.objects.in_bulk([row["site"] for row in shown[:_SITES_OFFERED]])
-        if self.value() and self.value().isdigit() and int(self.value()) not in names:
-            names.update(
-                Site.objects.filter(monitors__in=model_admin.get_queryset(request)).in_bulk([int(self.value())])
-            )
+        value = self.value()
+        if value and value.isdigit() and int(value) not in names:
+            names.update(Site.objects.filter(monitors__in=model_admin.get_queryset(request)).in_bulk([int(value)]))
         return [(str(site.pk), str(site)) for site in sorted(names.values(), key=str)]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Monitor]) -> QuerySet[Monitor]:
@@ -58,9 +58,12 @@ class LastOutcomeFilter(admin.SimpleListFilter):
         return [*Outcome.choices, ("never", _("not checked yet"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Monitor]) -> QuerySet[Monitor]:
+        newest = Check.objects.filter(monitor=OuterRef("pk")).order_by("-started_at").values("outcome")[:1]
         if self.value() == "never":
-            return queryset.filter(last_outcome=None)
-        return queryset.filter(last_outcome=self.value()) if self.value() in Outcome.values else queryset
+            return queryset.filter(last_checked_at=None)
+        if self.value() not in Outcome.values:
+            return queryset
+        return queryset.alias(_last=Subquery(newest)).filter(_last=self.value())
 
 
 class MonitorFieldRows(FieldRows[Monitor]):
@@ -291,8 +294,8 @@ class MonitorAdmin(TeamScoped[Monitor]):
             "form": form,
             "chosen": list(queryset.order_by("pk")[:20]),
             "count": queryset.count(),
-            "ids": request.POST.getlist(admin.helpers.ACTION_CHECKBOX_NAME),
-            "checkbox": admin.helpers.ACTION_CHECKBOX_NAME,
+            "ids": request.POST.getlist(ACTION_CHECKBOX_NAME),
+            "checkbox": ACTION_CHECKBOX_NAME,
             "across": request.POST.get("select_across", "0"),
         }
         return TemplateResponse(request, "admin/monitoring/monitor/move.html", context)

@@ -61,7 +61,7 @@ def save_rules(request: HttpRequest, formset: BaseModelFormSet[Any, Any], *, own
         monitors.log_rule(rule_name(rule), before[rule.pk], "", actor=request.user, **owned)
         rule.delete()
     for rule in fresh:
-        if isinstance(rule, IgnoreRule) and rule.pk is None and request.user.is_authenticated:
+        if isinstance(rule, IgnoreRule) and rule._state.adding and request.user.is_authenticated:
             rule.created_by = request.user
         old = before.get(rule.pk, "")
         rule.save()
@@ -70,7 +70,7 @@ def save_rules(request: HttpRequest, formset: BaseModelFormSet[Any, Any], *, own
     formset.save_m2m()
 
 
-class RuleAdmin[R: (FieldRule, IgnoreRule)](TeamScoped[R]):
+class RuleAdmin[R: FieldRule | IgnoreRule](TeamScoped[R]):
     """Rules across monitors and page types."""
 
     team_path = "monitor__team"

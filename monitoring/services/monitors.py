@@ -271,9 +271,9 @@ def spread_first_checks(
     if not turns:
         return
     step = min(step, window / len(turns))
-    for chunk in _chunks(list(enumerate(turns))):
+    for places in _chunks(list(enumerate(turns))):
         Monitor.objects.bulk_update(
-            [Monitor(pk=pk, next_check_at=now + place * step, plan_reason="first") for place, pk in chunk],
+            [Monitor(pk=pk, next_check_at=now + place * step, plan_reason="first") for place, pk in places],
             ["next_check_at", "plan_reason"],
         )
 

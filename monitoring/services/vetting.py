@@ -5,42 +5,33 @@ from __future__ import annotations
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-import re2
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
-from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
+from monitoring.detection import ignore
 from monitoring.fetching.errors import Refused
 from monitoring.fetching.guard import check_url
+from monitoring.models import IgnoreRule
 from monitoring.services.egress import address_policy
 
 
 def check_selector(text: str) -> None:
-    """Raise ValidationError where a CSS selector does not parse."""
-    try:
-        LexborHTMLParser("<p></p>").css(text)
-    except (SelectolaxError, ValueError) as error:
-        raise ValidationError(
-            _("“%(text)s” does not parse as a CSS selector.") % {"text": text}, code="selector"
-        ) from error
-
-
-def check_pattern(text: str) -> None:
-    """Raise ValidationError where a pattern does not compile, or would take more than linear time or much memory."""
-    try:
-        re2.compile(text)
-    except re2.error as error:
-        raise ValidationError(
-            _("“%(text)s” does not compile: %(why)s.") % {"text": text, "why": error}, code="pattern"
-        ) from error
+    """Raise ValidationError where a CSS selector cannot be used to find a region or an element to wait for."""
+    if fault := ignore.selector_fault(text):
+        raise ValidationError(fault, code="selector")
 
 
 def check_ignore(*, kind: str, value: str) -> None:
-    """Raise ValidationError where an ignore rule cannot work."""
-    if kind == "selector":
-        check_selector(value)
-    elif kind == "pattern":
-        check_pattern(value)
+    """Raise ValidationError where an ignore rule cannot work, or would hide the whole page."""
+    check = {
+        IgnoreRule.Kind.SELECTOR: ignore.validate_selector,
+        IgnoreRule.Kind.PATTERN: ignore.validate_pattern,
+        IgnoreRule.Kind.BLOCK: ignore.validate_block,
+    }[IgnoreRule.Kind(kind)]
+    try:
+        check(value)
+    except ignore.IgnoreRuleError as error:
+        raise ValidationError(str(error), code=kind) from error
 
 
 def check_field(*, name: str, source: str, selector: str, attribute: str, type: str) -> None:

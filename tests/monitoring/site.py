@@ -1,0 +1,72 @@
+"""A web site on loopback whose pages a test sets and changes."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@dataclass
+class Page:
+    """What one path answers."""
+
+    body: bytes
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class LocalSite:
+    """Serves `pages` on a free port of 127.0.0.1; counts visits and remembers request headers by path."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, Page] = {}
+        self.visits: Counter[str] = Counter()
+        self.asked: dict[str, dict[str, str]] = {}
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                site.visits[self.path] += 1
+                site.asked[self.path] = {name.lower(): value for name, value in self.headers.items()}
+                page = site.pages.get(self.path) or Page(b"<p>not here</p>", status=404)
+                tag = page.headers.get("ETag")
+                if tag and self.headers.get("If-None-Match") == tag:
+                    page = Page(b"", status=304, headers={"ETag": tag})
+                self.send_response(page.status)
+                for name, value in page.headers.items():
+                    self.send_header(name, value)
+                if "Content-Type" not in page.headers and page.status != 304:
+                    self.send_header("Content-Type", "text/html; charset=utf-8")
+                self.send_header("Content-Length", str(len(page.body)))
+                self.end_headers()
+                self.wfile.write(page.body)
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.port = self._server.server_address[1]
+        self.address = f"127.0.0.1:{self.port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread.start()
+
+    def url(self, path: str) -> str:
+        """The address of a path."""
+        return f"http://{self.address}{path}"
+
+    def put(self, path: str, html: str, *, status: int = 200, **headers: str) -> str:
+        """Set what a path answers; header names are written with underscores. Gives its address."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.pages[path] = Page(html.encode(), status=status, headers=named)
+        return self.url(path)
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
