@@ -111,3 +111,4 @@ periodic("retention", 86_400, "monitoring.services.retention.sweep")
 def enqueue_calibration(run_id: int) -> None:
     """Hand a calibration run to the workers."""
     async_task("monitoring.tasks.run_calibration", run_id, task_name=f"calibration-{run_id}", save=False)
+periodic("settle-sample", 60, "monitoring.sample.workspace.settle")

@@ -21,11 +21,11 @@ class StorageError(Exception):
     """The store can't do what was asked."""
 
 
-class StorageUnwritable(StorageError):
+class StorageWriteError(StorageError):
     """Bytes could not be written: no space, no permission, a broken disk."""
 
 
-class PayloadDamaged(StorageError):
+class PayloadDamageError(StorageError):
     """A payload's file is missing, can't be decompressed, or holds other bytes than its name says."""
 
 
@@ -38,7 +38,7 @@ def put(body: bytes) -> Payload:
     """The payload row of these bytes; their file is written, fsynced and renamed before the row exists.
 
     Call it outside the transaction that will refer to the payload: a file without a row is swept later, a row
-    without a file would be lost evidence. Raises `StorageUnwritable`.
+    without a file would be lost evidence. Raises `StorageWriteError`.
     """
     digest = hashlib.sha256(body).hexdigest()
     known = Payload.objects.filter(sha256=digest).first()
@@ -52,25 +52,25 @@ def put(body: bytes) -> Payload:
 
 
 def get(payload: Payload) -> bytes:
-    """The bytes of a payload, checked against their SHA-256. Raises `PayloadDamaged`."""
+    """The bytes of a payload, checked against their SHA-256. Raises `PayloadDamageError`."""
     return read(payload.sha256, size_bytes=payload.size_bytes)
 
 
 def read(sha256: str, *, size_bytes: int) -> bytes:
-    """The bytes of a digest, checked; never decompresses to more than `size_bytes`. Raises `PayloadDamaged`."""
+    """The bytes of a digest, checked; never decompresses to more than `size_bytes`. Raises `PayloadDamageError`."""
     try:
         packed = path_of(sha256).read_bytes()
     except OSError as error:
-        raise PayloadDamaged(f"payload {sha256}: {error.strerror}") from error
+        raise PayloadDamageError(f"payload {sha256}: {error.strerror}") from error
     try:
         declared = zstandard.frame_content_size(packed)
         if declared > size_bytes:
-            raise PayloadDamaged(f"payload {sha256}: holds {declared} bytes, expected {size_bytes}")
+            raise PayloadDamageError(f"payload {sha256}: holds {declared} bytes, expected {size_bytes}")
         body = zstandard.decompress(packed, max_output_size=max(size_bytes, 1))
     except zstandard.ZstdError as error:
-        raise PayloadDamaged(f"payload {sha256}: {error}") from error
+        raise PayloadDamageError(f"payload {sha256}: {error}") from error
     if hashlib.sha256(body).hexdigest() != sha256:
-        raise PayloadDamaged(f"payload {sha256}: the bytes have another digest")
+        raise PayloadDamageError(f"payload {sha256}: the bytes have another digest")
     return body
 
 
@@ -104,7 +104,7 @@ def _write(path: Path, data: bytes) -> int:
             part.unlink(missing_ok=True)
         _sync_folder(path.parent)
     except OSError as error:
-        raise StorageUnwritable(f"payload {path.stem}: {error.strerror}") from error
+        raise StorageWriteError(f"payload {path.stem}: {error.strerror}") from error
     return len(data)
 
 

@@ -81,7 +81,7 @@ def _posterior(a: float, b: float, elapsed: float, *, changed: bool) -> tuple[fl
     return seen, first, second
 
 
-def observe(rate: Rate, elapsed_days: float, changed: bool, s: Settings = _DEFAULTS) -> Rate:  # noqa: FBT001 - the simulator's signature
+def observe(rate: Rate, elapsed_days: float, changed: bool, s: Settings = _DEFAULTS) -> Rate:
     """What is known after a successful visit `elapsed_days` after the one before.
 
     Nothing is learned from an elapsed time of zero or less (a clock set back). The habit may have changed in

@@ -1,0 +1,57 @@
+"""The ticker: a long-running process that hands due work to the workers."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import time
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.db import close_old_connections
+from django.utils import timezone
+
+from monitoring.services.ticker import turn
+
+logger = logging.getLogger(__name__)
+
+LONGEST_WAIT_S = 60.0
+
+
+class Command(BaseCommand):
+    """`manage.py tick`: several may run; `--once` makes one turn and ends."""
+
+    _stopping = False
+    help = "Hand due monitors and periodic jobs to the workers, every few seconds."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--every", type=float, default=2.0, help="seconds between two turns")
+        parser.add_argument("--once", action="store_true", help="make one turn and end")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["once"]:
+            self.stdout.write(str(turn(now=timezone.now())))
+            return
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(signum, self._stop)
+        wait = every = options["every"]
+        while not self._stopping:
+            try:
+                turn(now=timezone.now())
+            except Exception:
+                wait = min(wait * 2, LONGEST_WAIT_S)
+                logger.exception("ticker failed, next turn in %.0f s", wait)
+                close_old_connections()
+            else:
+                wait = every
+            self._rest(wait)
+
+    def _stop(self, *_: object) -> None:
+        self._stopping = True
+
+    def _rest(self, seconds: float) -> None:
+        """Wait, but notice within a quarter of a second that the process is to end."""
+        ends = time.monotonic() + seconds
+        while not self._stopping and (left := ends - time.monotonic()) > 0:
+            time.sleep(min(left, 0.25))

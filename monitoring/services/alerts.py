@@ -1,0 +1,11 @@
+"""News that may not wait: sent as a signal inside the transaction that records it.
+
+The human side listens and writes mail to the outbox; the same transaction holds both, so neither is without the other.
+"""
+
+from __future__ import annotations
+
+from django.dispatch import Signal
+
+important_field_changed = Signal()
+"""Arguments: `field_change` (the FieldChange row), `monitor`, `now`. A receiver that raises undoes the check."""

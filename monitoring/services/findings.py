@@ -1,0 +1,77 @@
+"""What a visit found: the value that judging hands to recording."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from monitoring.detection.blocks import Reading
+from monitoring.detection.fields import FieldEdit
+from monitoring.detection.fingerprint import FINGERPRINT_VERSION
+from monitoring.detection.judge import DETECTOR_VERSION
+from monitoring.detection.judgement import Judgement
+from monitoring.fetching.capture import Capture
+from monitoring.models import Change, Outcome, Snapshot
+
+DETECTOR = f"{DETECTOR_VERSION}.{FINGERPRINT_VERSION}"[:20]
+
+GOOD = frozenset({Outcome.NONE, Outcome.NOISE, Outcome.CONTENT, Outcome.FIELD})
+
+type Document = dict[str, Any]  # the diff, as docs/contracts.md describes it
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """How this capture folds into the change that was open when it was judged; no `diff`: back to the prior text."""
+
+    change: int
+    prior: int
+    diff: Document | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Everything that one transaction will write about one visit.
+
+    keep: the role under which the capture is kept as a snapshot, "" for not at all; `expires_at` bounds that.
+    rebase: the capture becomes the baseline. restart: and the memory begins anew with it.
+    opens: the kind of change that this visit opens or folds into an open one, "" for none.
+    forget_bytes: the stored baseline's bytes and validators no longer prove that nothing changed.
+    """
+
+    outcome: Outcome
+    started_at: datetime
+    duration_ms: int
+    reason: str = ""
+    detail: str = ""
+    capture: Capture | None = None
+    reading: Reading | None = None
+    final_url: str = ""
+    raw_sha256: str = ""
+    text_hash: str = ""
+    fingerprint: str = ""
+    judgement: Judgement | None = None
+    reasons: tuple[dict[str, Any], ...] = ()
+    fields: dict[str, Any] | None = None
+    field_edits: tuple[FieldEdit, ...] = ()
+    keep: Snapshot.Role | None = None
+    expires_at: datetime | None = None
+    rebase: bool = False
+    restart: bool = False
+    forget_bytes: bool = False
+    memory: bytes | None = None
+    opens: Change.Kind | None = None
+    diff: Document | None = None
+    fold: Fold | None = None
+    priority: int = 1
+    suspect: str = ""
+    suspect_detail: str = ""
+    confirmed: bool = False
+    retry_after_s: float = 0.0
+    flags: tuple[str, ...] = field(default=())
+
+    @property
+    def good(self) -> bool:
+        """Whether the visit brought a page that was compared, or needed no comparison."""
+        return self.outcome in GOOD

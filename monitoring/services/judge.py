@@ -1,0 +1,552 @@
+"""From an outcome of the fetcher to a finding: the gates, the reading, the judgement, and what it means for the queue.
+
+Reads the database and the store, writes neither. The order of the gates is the order of their cost: a 304 or
+equal bytes end it; then the text's hash; then the quality gate, which alone decides what may be compared at all;
+then fields and blocks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlsplit
+
+from monitoring import storage
+from monitoring.detection.blocks import Block, Reading
+from monitoring.detection.diff import diff, rows_of
+from monitoring.detection.explain import CJK_NEGATION, NEGATIONS
+from monitoring.detection.fields import FieldEdit, FieldValue, compare_fields, extract_fields
+from monitoring.detection.fingerprint import fingerprint, text_hash, to_hex
+from monitoring.detection.judge import judge
+from monitoring.detection.judgement import Judgement, Kind, Settings
+from monitoring.detection.memory import Memory
+from monitoring.detection.quality import PageFacts, assess
+from monitoring.detection.read import read
+from monitoring.fetching.capture import Capture, Failure
+from monitoring.fetching.capture import Outcome as Fetched
+from monitoring.fetching.charset import decode_page
+from monitoring.fetching.politeness import retry_after_s
+from monitoring.models import Change, Monitor, MonitorState, Outcome, Snapshot
+from monitoring.scheduling.core import hash01
+from monitoring.services import memories
+from monitoring.services.findings import DETECTOR, Document, Finding, Fold
+from monitoring.services.rules import Rules
+
+logger = logging.getLogger(__name__)
+
+AUDIT_EVERY = timedelta(days=30)
+NOISE_KEPT = timedelta(days=14)
+BLOCKED_KEPT = timedelta(days=30)
+BLOCKED_EVERY = timedelta(days=1)
+_REASON_TEXT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """How often and over what time a page must be gone, or elsewhere, before that is believed."""
+
+    checks: int = 3
+    span: timedelta = timedelta(hours=24)
+
+
+CONFIRM = Confirmation()
+CONFIRM_SAMPLE = Confirmation(checks=2, span=timedelta(0))
+
+
+def audit_due(monitor: Monitor, now: datetime) -> bool:
+    """Whether the next good capture is kept whatever it shows."""
+    return monitor.baseline_id is not None and (
+        monitor.last_audit_at is None or monitor.last_audit_at <= now - AUDIT_EVERY
+    )
+
+
+def stale_baseline(monitor: Monitor) -> str:
+    """Why the baseline can't be compared with (our own change), or "" when it can."""
+    if monitor.rebaseline:
+        return monitor.rebaseline
+    if monitor.baseline is not None and monitor.baseline.detector_version != DETECTOR:
+        return "detector version"
+    return ""
+
+
+def is_cheap(monitor: Monitor, fetched: Fetched) -> bool:
+    """Whether the outcome can be judged without reading the page."""
+    if isinstance(fetched, Failure) or fetched.not_modified:
+        return True
+    return _same_bytes(monitor, fetched, hashlib.sha256(fetched.body).hexdigest())
+
+
+def judge_capture(
+    monitor: Monitor, fetched: Fetched, *, rules: Rules, now: datetime, confirm: Confirmation | None = None
+) -> Finding:
+    """The finding of one visit. `monitor` comes with page type and baseline as they were when the visit began."""
+    if isinstance(fetched, Failure):
+        return Finding(
+            outcome=Outcome.ERROR,
+            reason=fetched.reason,
+            detail=fetched.message[:500],
+            started_at=fetched.started_at,
+            duration_ms=fetched.duration_ms,
+            final_url=fetched.final_url,
+        )
+    confirm = confirm or (CONFIRM_SAMPLE if monitor.is_sample else CONFIRM)
+    return _Visit(monitor, fetched, rules, now, confirm).finding()
+
+
+def _same_bytes(monitor: Monitor, capture: Capture, raw: str) -> bool:
+    return bool(
+        raw == monitor.baseline_raw_sha256
+        and capture.status < 400
+        and not stale_baseline(monitor)
+        and not _moved_host(monitor, capture)
+    )
+
+
+def _moved_host(monitor: Monitor, capture: Capture) -> str:
+    """The host the page is served from now, if that is not the baseline's."""
+    if monitor.baseline is None:
+        return ""
+    was, now = _host(monitor.baseline.final_url), _host(capture.final_url)
+    return now if was != now else ""
+
+
+def _host(url: str) -> str:
+    return (urlsplit(url).hostname or "").removeprefix("www.")
+
+
+class _Visit:
+    """One capture on its way through the gates; values that several steps need are computed once."""
+
+    def __init__(self, monitor: Monitor, capture: Capture, rules: Rules, now: datetime, confirm: Confirmation) -> None:
+        self.monitor, self.capture, self.rules, self.now, self.confirm = monitor, capture, rules, now, confirm
+        self.raw = "" if capture.not_modified else hashlib.sha256(capture.body).hexdigest()
+
+    # -- readings ------------------------------------------------------------------------
+
+    @cached_property
+    def reading(self) -> Reading:
+        """The capture as it is judged: without the nodes of fields and what rules leave out."""
+        return self._read(self.capture.html, self.capture, fields=False)
+
+    @cached_property
+    def whole(self) -> Reading:
+        """The capture as it is shown: with the nodes of fields."""
+        return self._read(self.capture.html, self.capture, fields=True) if self.rules.field_selectors else self.reading
+
+    @cached_property
+    def baseline(self) -> Reading:
+        """The baseline, read as the capture is."""
+        assert self.monitor.baseline is not None  # noqa: S101 - asked for only after the first capture
+        return self._of_snapshot(self.monitor.baseline, fields=False)
+
+    @cached_property
+    def values(self) -> dict[str, FieldValue]:
+        """The fields on the page now."""
+        return extract_fields(self.capture.html, self.rules.specs) if self.rules.specs else {}
+
+    @cached_property
+    def edits(self) -> tuple[FieldEdit, ...]:
+        """What changed among the fields since they were last read."""
+        if not self.rules.specs:
+            return ()
+        old = {name: FieldValue.from_json(value) for name, value in self.monitor.fields.items()}
+        known = tuple(s for s in self.rules.specs if s.name in old)
+        return tuple(compare_fields(old, self.values, known))
+
+    def _read(self, html: str, source: Capture | Snapshot, *, fields: bool) -> Reading:
+        if not html:
+            return _digest_reading(source, self.raw if isinstance(source, Capture) else source.payload.sha256)
+        return read(
+            html,
+            main_selector=self.monitor.main_selector,
+            remembered_region=self.monitor.region_path,
+            ignore_selectors=self.rules.ignore_selectors,
+            field_selectors=() if fields else self.rules.field_selectors,
+        )
+
+    def _of_snapshot(self, snapshot: Snapshot, *, fields: bool) -> Reading:
+        return self._read(html_of(snapshot), snapshot, fields=fields)
+
+    # -- the gates -----------------------------------------------------------------------
+
+    def finding(self) -> Finding:
+        """What this visit comes to."""
+        capture, monitor = self.capture, self.monitor
+        if capture.not_modified:
+            return self._unchanged("not-modified")
+        if _same_bytes(monitor, capture, self.raw):
+            return self._unchanged("same-bytes")
+        comparable = monitor.baseline is not None and not stale_baseline(monitor)
+        same_text = comparable and capture.status < 400 and self._text_hash == monitor.baseline_text_hash
+        if not same_text:
+            quality = self._quality(compare=comparable)
+            if quality is not None:
+                return quality
+        if monitor.baseline is None:
+            return self._new_baseline(memories.FIRST_CAPTURE, "")
+        if why := stale_baseline(monitor):
+            return self._new_baseline(memories.OUR_CHANGE, why)
+        if host := _moved_host(monitor, capture):
+            return self._elsewhere(host, same_text=same_text)
+        if same_text:
+            return self._same_text()
+        return self._compare()
+
+    @cached_property
+    def _text_hash(self) -> str:
+        return text_hash(self.reading)
+
+    def _finding(self, outcome: Outcome, **more: Any) -> Finding:
+        capture = self.capture
+        return Finding(
+            outcome=outcome,
+            started_at=capture.started_at,
+            duration_ms=capture.duration_ms,
+            capture=capture,
+            final_url=capture.final_url,
+            raw_sha256=self.raw,
+            **more,
+        )
+
+    def _read_finding(self, outcome: Outcome, **more: Any) -> Finding:
+        """A finding of a page that was read, with what the reading gave."""
+        return self._finding(
+            outcome,
+            reading=self.reading,
+            text_hash=self._text_hash,
+            fingerprint=more.pop("fingerprint", self.monitor.baseline_fingerprint),
+            fields={name: value.to_json() for name, value in self.values.items()} if self.rules.specs else None,
+            **more,
+        )
+
+    def _unchanged(self, reason: str) -> Finding:
+        keep = None if self.capture.not_modified or not audit_due(self.monitor, self.now) else Snapshot.Role.AUDIT
+        return self._finding(
+            Outcome.NONE,
+            reason=reason,
+            keep=keep,
+            text_hash=self.monitor.baseline_text_hash,
+            fingerprint=self.monitor.baseline_fingerprint,
+        )
+
+    def _quality(self, *, compare: bool) -> Finding | None:
+        """The finding of a page that must not be compared, or None for a good one."""
+        quality = assess(page_facts(self.capture), self.reading, self.baseline if compare else None)
+        if quality.is_good:
+            return None
+        outcome = Outcome(quality.outcome)
+        more: dict[str, Any] = {
+            "reason": quality.code[:40],
+            "detail": quality.sentence[:500],
+            "retry_after_s": retry_after_s(self.capture.header("Retry-After"), now=self.now) or 0.0,
+        }
+        if self._worth_keeping():
+            more |= {"keep": Snapshot.Role.BLOCKED, "expires_at": self.now + BLOCKED_KEPT}
+        if outcome is Outcome.GONE:
+            more |= self._suspicion("gone", quality.code)
+            if more["confirmed"]:
+                more |= {"opens": Change.Kind.GONE, "priority": self._priority(1)}
+        return self._read_finding(outcome, **more)
+
+    def _worth_keeping(self) -> bool:
+        """Whether a bad page is kept as evidence: one a day."""
+        latest = (
+            Snapshot.objects.filter(monitor=self.monitor, role=Snapshot.Role.BLOCKED)
+            .order_by("-taken_at")
+            .values_list("taken_at", flat=True)
+            .first()
+        )
+        return latest is None or latest <= self.now - BLOCKED_EVERY
+
+    def _suspicion(self, what: str, detail: str) -> dict[str, Any]:
+        """One more sighting of a gone or moved page, and whether that is enough to believe it."""
+        monitor = self.monitor
+        again = monitor.suspect == what and monitor.suspect_detail == detail[:300] and monitor.suspect_since is not None
+        count = monitor.suspect_count + 1 if again else 1
+        since = monitor.suspect_since if again and monitor.suspect_since else self.now
+        believed = count >= self.confirm.checks and self.now - since >= self.confirm.span
+        return {
+            "suspect": what,
+            "suspect_detail": detail[:300],
+            "confirmed": believed and monitor.baseline is not None and monitor.state != MonitorState.GONE,
+        }
+
+    def _elsewhere(self, host: str, *, same_text: bool) -> Finding:
+        """The page comes from another host now: not compared, and a change only once that has held."""
+        more = self._suspicion("redirect", host)
+        reason = {"code": "redirect-changed", "text": f"The page is now served from {host}.", "data": {"host": host}}
+        if not more["confirmed"]:
+            outcome = Outcome.NOISE if same_text else Outcome.ERROR
+            return self._read_finding(
+                outcome, reason="redirect-changed", detail=f"served from {host}"[:500], reasons=(reason,), **more
+            )
+        return self._read_finding(
+            Outcome.CONTENT,
+            reason="redirect-changed",
+            detail=f"served from {host}"[:500],
+            reasons=(reason,),
+            keep=Snapshot.Role.CHANGE,
+            rebase=True,
+            opens=Change.Kind.REDIRECT,
+            priority=self._priority(1),
+            **more | {"fingerprint": to_hex(fingerprint(self.reading))},
+        )
+
+    def _new_baseline(self, reason: str, detail: str) -> Finding:
+        return self._read_finding(
+            Outcome.NONE,
+            reason=reason,
+            detail=detail,
+            fingerprint=to_hex(fingerprint(self.reading)),
+            keep=Snapshot.Role.BASELINE,
+            rebase=True,
+            restart=True,
+            memory=Memory.start(self.capture.started_at).to_bytes(),
+        )
+
+    # -- the comparison ------------------------------------------------------------------
+
+    def _same_text(self) -> Finding:
+        """Every block says the same: only markup, or a field, is different."""
+        if self.edits:
+            return self._field_change(text_moved=False)
+        keep = Snapshot.Role.AUDIT if audit_due(self.monitor, self.now) else None
+        reason = {"code": "markup-only", "text": "Every block says the same; only markup differs.", "data": {}}
+        return self._read_finding(Outcome.NOISE, reason="markup-only", reasons=(reason,), keep=keep)
+
+    def _compare(self) -> Finding:
+        monitor = self.monitor
+        assert monitor.baseline is not None  # noqa: S101 - `finding` sees to it
+        memory = memories.load(monitor)
+        fresh = fingerprint(self.reading)
+        judgement = judge(
+            self.baseline,
+            self.reading,
+            memory,
+            settings=settings_of(monitor, self.rules),
+            old_at=monitor.baseline.taken_at,
+            now=self.now,
+            new_fingerprint=fresh,
+        )
+        more: dict[str, Any] = {"judgement": judgement, "fingerprint": to_hex(fresh), "reasons": _reasons(judgement)}
+        if judgement.kind is Kind.CONTENT:
+            document = diff(self._baseline_whole(), self.whole)
+            if not is_empty(document):
+                return self._content(judgement, memory, document, more)
+            more["reasons"] += ({"code": "empty-diff", "text": "No difference that could be shown.", "data": {}},)
+        more["memory"] = memory.fold(judgement.delta, self.capture.started_at, rebased=False).to_bytes()
+        if self.edits:
+            return self._field_change(text_moved=True, **more)
+        return self._noise(judgement, more)
+
+    def _content(self, judgement: Judgement, memory: Memory, document: Document, more: dict[str, Any]) -> Finding:
+        codes = [reason["code"] for reason in more["reasons"]]
+        back = next((reason for reason in more["reasons"] if reason["code"] == "return"), None)
+        return self._read_finding(
+            Outcome.CONTENT,
+            reason="return" if back else "",
+            detail=back["text"] if back else "",
+            keep=Snapshot.Role.CHANGE,
+            rebase=True,
+            memory=memory.fold(judgement.delta, self.capture.started_at, rebased=True).to_bytes(),
+            opens=Change.Kind.CONTENT,
+            diff=document,
+            fold=self._fold(),
+            field_edits=self.edits,
+            priority=self._priority(alarm_of(document)),
+            flags=tuple(code for code in ("return", "flapping", "hidden-text") if code in codes),
+            **more,
+        )
+
+    def _field_change(self, *, text_moved: bool, **more: Any) -> Finding:
+        """A field changed and the text did not, or only by noise; then the text's baseline stays where it is.
+
+        Otherwise small edits could ride along with a price that changes every day, unseen.
+        """
+        reviewed = [edit for edit in self.edits if edit.name in self.rules.review]
+        opens: dict[str, Any] = {}
+        if reviewed:
+            document = diff(self._baseline_whole(), self.whole)
+            if is_empty(document):
+                document = fields_diff(reviewed, self.reading)
+            opens = {
+                "opens": Change.Kind.FIELD,
+                "diff": document,
+                "fold": self._fold(),
+                "priority": self._priority(max(alarm_of(document), any(e.state == "vanished" for e in reviewed))),
+            }
+        sentences = tuple({"code": "field", "text": edit.text, "data": {"name": edit.name}} for edit in self.edits)
+        reasons = sentences + more.pop("reasons", ())
+        return self._read_finding(
+            Outcome.FIELD,
+            reason="field-vanished" if any(e.state == "vanished" for e in self.edits) else "",
+            detail="; ".join(edit.text for edit in self.edits)[:500],
+            field_edits=self.edits,
+            keep=Snapshot.Role.CHANGE,
+            rebase=not text_moved,
+            forget_bytes=text_moved,
+            reasons=reasons,
+            **opens,
+            **more,
+        )
+
+    def _noise(self, judgement: Judgement, more: dict[str, Any]) -> Finding:
+        page_type, monitor = self.monitor.page_type, self.monitor
+        code = next((r["code"] for r in more["reasons"] if r["code"].startswith("left-out-")), "below-cut")
+        reason = code.removeprefix("left-out-")[:40]
+        kept: dict[str, Any] = {}
+        if audit_due(monitor, self.now):
+            kept = {"keep": Snapshot.Role.AUDIT}
+        elif judgement.visible_difference:
+            kept = {"keep": Snapshot.Role.NOISE, "expires_at": self.now + NOISE_KEPT}
+        if judgement.visible_difference and hash01("audit", monitor.pk, monitor.check_no + 1) < page_type.audit_share:
+            document = diff(self._baseline_whole(), self.whole)
+            if not is_empty(document):
+                kept = {
+                    "keep": Snapshot.Role.AUDIT,
+                    "opens": Change.Kind.AUDIT,
+                    "diff": document,
+                    "priority": 0,
+                    "flags": ("audit-sample",),
+                }
+        return self._read_finding(Outcome.NOISE, reason=reason, **kept, **more)
+
+    def _baseline_whole(self) -> Reading:
+        assert self.monitor.baseline is not None  # noqa: S101 - `finding` sees to it
+        if not self.rules.field_selectors:
+            return self.baseline
+        return self._of_snapshot(self.monitor.baseline, fields=True)
+
+    def _fold(self) -> Fold | None:
+        """How this capture compares with the prior side of the change that waits already."""
+        change = (
+            Change.objects.filter(monitor=self.monitor, state__in=[Change.State.OPEN, Change.State.SNOOZED])
+            .select_related("prior__payload")
+            .first()
+        )
+        if change is None:
+            return None
+        document = diff(self._of_snapshot(change.prior, fields=True), self.whole)
+        return Fold(change.pk, change.prior_id, None if is_empty(document) else document)
+
+    def _priority(self, alarm: int) -> int:
+        """0 low to 3 urgent: the monitor's weight, raised by what the change touches."""
+        weight = self.monitor.effective_weight
+        base = 0 if weight < 0.5 else 1 if weight < 2 else 2
+        return min(base + alarm, 3)
+
+
+def settings_of(monitor: Monitor, rules: Rules) -> Settings:
+    """The limits in force."""
+    return Settings(
+        threshold=monitor.effective_threshold,
+        cut=monitor.effective_cut,
+        order_matters=monitor.effective_order_matters,
+        case_matters=monitor.effective_case_matters,
+        ignore_patterns=rules.ignore_patterns,
+    )
+
+
+def page_facts(capture: Capture) -> PageFacts:
+    """What the quality gate looks at besides the reading."""
+    return PageFacts(
+        status=capture.status,
+        headers=dict(capture.headers),
+        requested_url=capture.url,
+        final_url=capture.final_url,
+        content_type=capture.content_type,
+        body_bytes=len(capture.body),
+        html=capture.html,
+    )
+
+
+def html_of(snapshot: Snapshot) -> str:
+    """The text of a stored capture, decoded as it was when it was taken. Raises `storage.PayloadDamageError`."""
+    body = storage.get(snapshot.payload)
+    if not is_text_type(snapshot):
+        return ""
+    if snapshot.rendered:
+        return body.decode("utf-8", "replace")
+    return decode_page(body, content_type=f"text/html; charset={snapshot.charset}", hint=snapshot.charset).text
+
+
+def is_text_type(snapshot: Snapshot) -> bool:
+    """Whether the stored bytes were text; a capture without a charset was kept for its digest."""
+    return bool(snapshot.charset) or snapshot.rendered
+
+
+def _digest_reading(source: Capture | Snapshot, sha256: str) -> Reading:
+    """A page of one line for bytes that can't be read as text, so that their change is seen and can be shown."""
+    size = len(source.body) if isinstance(source, Capture) else source.payload.size_bytes
+    kind = source.content_type or "unknown type"
+    if size == 0:
+        return Reading(blocks=())
+    text = f"A file of type {kind}, {size} bytes, SHA-256 {sha256}"
+    return Reading(blocks=(Block(text=text, tag="p", path="file", slot="file"),))
+
+
+def is_empty(document: Document) -> bool:
+    """Whether a diff has nothing to show."""
+    return all(row["op"] == "equal" for row in rows_of(document))
+
+
+def fields_diff(edits: list[FieldEdit], page: Reading) -> Document:
+    """A diff of field values, for fields that stand nowhere in the text a reader sees."""
+
+    def side(values: list[tuple[str, Any]]) -> Reading:
+        blocks = []
+        for name, value in values:
+            entries = value if isinstance(value, list) else [value]
+            blocks += [
+                Block(
+                    text=f"{name}: {entry}",
+                    tag="li" if isinstance(value, list) else "p",
+                    path=name,
+                    slot=f"{name}[{n}]",
+                )
+                for n, entry in enumerate(entries)
+                if entry not in (None, "")
+            ]
+        return Reading(blocks=tuple(blocks), lang=page.lang, direction=page.direction, title=page.title)
+
+    old = side([(e.name, _shown(e.old)) for e in edits])
+    new = side([(e.name, _shown(e.new)) for e in edits])
+    return diff(old, new)
+
+
+def _shown(value: FieldValue | None) -> Any:
+    return None if value is None else value.value
+
+
+_ENTRY_TAGS = frozenset({"li", "tr", "dt", "dd", "td"})
+
+
+def alarm_of(document: Document) -> int:
+    """1 when an entry of a list went, or the changed words hold a number, a date or a negation; else 0."""
+    for row in rows_of(document):
+        if row["op"] == "equal":
+            continue
+        if row["op"] == "removed" and row["tag"] in _ENTRY_TAGS:
+            return 1
+        segments = row.get("segments") or [*row.get("before", ()), *row.get("after", ())]
+        for segment in segments:
+            if segment[0] in "-+" and row["op"] not in {"moved_from", "moved_to"} and _alarming(segment[1]):
+                return 1
+    return 0
+
+
+def _alarming(text: str) -> bool:
+    if any(c.isdigit() for c in text) or CJK_NEGATION.search(text):
+        return True
+    return any(word.strip(".,;:!?()\"'").lower() in NEGATIONS for word in text.split())
+
+
+def _reasons(judgement: Judgement) -> tuple[dict[str, Any], ...]:
+    return tuple(
+        {"code": reason.code, "text": reason.text[:_REASON_TEXT], "data": dict(reason.data)}
+        for reason in judgement.reasons
+    )

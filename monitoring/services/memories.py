@@ -1,0 +1,56 @@
+"""A monitor's memory: a fold over the deltas of its checks, caught up with only when a judgement needs it.
+
+Visits that find nothing write no memory; the next judgement folds them in from their check rows. So the stored
+bytes are always the fold of the checks up to `folded_check_no`, and can be thrown away and built again.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from django.db.models import QuerySet
+
+from monitoring.detection.memory import Memory, MemoryFormatError
+from monitoring.models import Check, Monitor, MonitorMemory, Outcome
+
+logger = logging.getLogger(__name__)
+
+FIRST_CAPTURE = "first-capture"
+OUR_CHANGE = "our-change"
+RESTARTS = (FIRST_CAPTURE, OUR_CHANGE)
+_GOOD = (Outcome.NONE, Outcome.NOISE, Outcome.CONTENT, Outcome.FIELD)
+
+
+def load(monitor: Monitor) -> Memory:
+    """The memory of all visits until now."""
+    row = MonitorMemory.objects.filter(monitor=monitor).first()
+    if row is None:
+        return rebuild(monitor.pk)
+    try:
+        memory = Memory.from_bytes(bytes(row.data))
+    except MemoryFormatError as error:
+        logger.warning("monitor=%d memory rebuilt: %s", monitor.pk, error)
+        return rebuild(monitor.pk)
+    return _folded(memory, _checks(monitor.pk).filter(check_no__gt=row.folded_check_no))
+
+
+def rebuild(monitor_id: int, *, until: int | None = None) -> Memory:
+    """The memory from the check rows alone, up to check number `until` if given: what `load` gives, byte for byte."""
+    checks = _checks(monitor_id)
+    if until is not None:
+        checks = checks.filter(check_no__lte=until)
+    start = checks.filter(reason__in=RESTARTS).order_by("-check_no").values_list("check_no", "started_at").first()
+    if start is None:
+        return Memory()
+    return _folded(Memory.start(start[1]), checks.filter(check_no__gt=start[0]))
+
+
+def _checks(monitor_id: int) -> QuerySet[Check]:
+    return Check.objects.filter(monitor_id=monitor_id, outcome__in=_GOOD)
+
+
+def _folded(memory: Memory, checks: QuerySet[Check]) -> Memory:
+    rows = checks.order_by("check_no").values_list("delta", "started_at", "rebased")
+    for delta, at, rebased in rows.iterator(chunk_size=500):
+        memory = memory.fold(bytes(delta), at, rebased=rebased)
+    return memory

@@ -1,0 +1,464 @@
+"""Recording a visit: payloads first, then one transaction for everything the visit means.
+
+The transaction ends with an UPDATE of the monitor on (id, token, visit number). When that meets no row, somebody
+else holds the monitor by now, and all of it is rolled back.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import F
+
+from monitoring import storage
+from monitoring.detection.diff import diff_hash, rows_of
+from monitoring.detection.fields import FieldEdit
+from monitoring.fetching.capture import Capture
+from monitoring.models import (
+    Change,
+    Check,
+    FieldChange,
+    Monitor,
+    MonitorMemory,
+    MonitorState,
+    Outcome,
+    Payload,
+    Snapshot,
+)
+from monitoring.services import schedule
+from monitoring.services.alerts import important_field_changed
+from monitoring.services.findings import DETECTOR, Document, Finding
+from monitoring.services.rules import Rules
+
+logger = logging.getLogger(__name__)
+
+NOISE_SNAPSHOTS = 20  # newest ones kept per monitor
+BLOCKED_SNAPSHOTS = 5
+SEARCH_CHARS = 8_000
+CHECK_REASONS = 12
+
+
+class StaleLeaseError(Exception):
+    """The lease was lost: nothing of this visit was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The payloads of a capture that is kept."""
+
+    page: Payload
+    screenshot: Payload | None
+
+
+def record(finding: Finding, monitor: Monitor, *, token: str, rules: Rules, now: datetime) -> Check:
+    """The check row, with all that belongs to it, written in one transaction.
+
+    Raises `StaleLeaseError` when the token no longer holds the monitor, with nothing written. A store that can't
+    be written makes the check an `error` with the reason `storage`; the page is compared again at the next visit.
+    """
+    kept = None
+    if finding.keep is not None and finding.capture is not None:
+        try:
+            kept = _store(finding.capture)
+        except storage.StorageError as error:
+            logger.error("monitor=%d kept nothing: %s", monitor.pk, error)
+            finding = _without_storage(finding)
+    try:
+        with transaction.atomic():
+            return _write(finding, monitor, kept, token=token, rules=rules, now=now)
+    except IntegrityError as error:
+        # Two holders of one visit: the unique (monitor, check_no) let the other one in.
+        if Check.objects.filter(monitor=monitor, check_no=monitor.check_no + 1).exists():
+            raise StaleLeaseError(f"monitor {monitor.pk} check {monitor.check_no + 1}") from error
+        raise
+
+
+def _store(capture: Capture) -> Kept:
+    page = storage.put(capture.body)
+    return Kept(page, storage.put(capture.screenshot) if capture.screenshot else None)
+
+
+def _without_storage(finding: Finding) -> Finding:
+    return Finding(
+        outcome=Outcome.ERROR,
+        reason="storage",
+        detail="The page could not be stored; it is fetched again.",
+        started_at=finding.started_at,
+        duration_ms=finding.duration_ms,
+        capture=finding.capture,
+        final_url=finding.final_url,
+    )
+
+
+def _write(finding: Finding, monitor: Monitor, kept: Kept | None, *, token: str, rules: Rules, now: datetime) -> Check:
+    number = monitor.check_no + 1
+    snapshot = _snapshot(finding, monitor, kept, now) if kept else None
+    visit = _next_visit(finding, monitor, number, now)
+    check = _check(finding, monitor, number, snapshot, visit)
+    change = _open_or_fold(finding, monitor, check, snapshot, now)
+    _field_changes(finding, monitor, check, change, rules, now)
+    if finding.memory is not None:
+        MonitorMemory.objects.update_or_create(
+            monitor=monitor, defaults={"data": finding.memory, "folded_check_no": number}
+        )
+    values = _monitor_values(finding, monitor, number, snapshot, visit, now)
+    held = Monitor.objects.filter(pk=monitor.pk, lease_token=token, check_no=monitor.check_no)
+    if held.update(**values) != 1:
+        raise StaleLeaseError(f"monitor {monitor.pk} check {number}")
+    if finding.keep in _BOUNDS:
+        _bound(monitor, finding.keep, now)
+    logger.info(
+        "monitor=%d check=%d outcome=%s reason=%s change=%s ms=%d",
+        monitor.pk, number, finding.outcome, finding.reason, change.pk if change else "", finding.duration_ms,
+    )  # fmt: skip
+    return check
+
+
+# -- the rows ----------------------------------------------------------------------------
+
+
+def _check(
+    finding: Finding, monitor: Monitor, number: int, snapshot: Snapshot | None, visit: schedule.NextVisit
+) -> Check:
+    judged = finding.judgement
+    capture = finding.capture
+    return Check.objects.create(
+        monitor=monitor,
+        check_no=number,
+        started_at=finding.started_at,
+        duration_ms=finding.duration_ms,
+        outcome=finding.outcome,
+        reason=finding.reason[:40],
+        detail=scrubbed(finding.detail)[:500],
+        status=capture.status if capture else None,
+        not_modified=capture.not_modified if capture else False,
+        size_bytes=len(capture.body) if capture else 0,
+        final_url=finding.final_url[:2000] if finding.final_url != monitor.url else "",
+        raw_sha256=finding.raw_sha256,
+        text_hash=finding.text_hash,
+        fingerprint=finding.fingerprint,
+        distance=judged.distance if judged else None,
+        threshold=judged.settings.threshold if judged else None,
+        score=judged.score if judged else None,
+        cut=judged.settings.cut if judged else None,
+        visible_difference=judged.visible_difference if judged else False,
+        reasons=scrubbed(list(finding.reasons[:CHECK_REASONS])),
+        delta=judged.delta if judged else b"",
+        rebased=finding.rebase,
+        fields=scrubbed(finding.fields or {}),
+        snapshot=snapshot,
+        detector_version=DETECTOR,
+        next_check_at=visit.at,
+        plan_reason=visit.reason,
+    )
+
+
+def _snapshot(finding: Finding, monitor: Monitor, kept: Kept, now: datetime) -> Snapshot:
+    capture, reading = finding.capture, finding.reading
+    assert capture is not None  # noqa: S101 - `kept` exists only with both
+    assert finding.keep is not None  # noqa: S101
+    vantage = monitor.vantage
+    return Snapshot.objects.create(
+        monitor=monitor,
+        role=finding.keep,
+        payload=kept.page,
+        screenshot=kept.screenshot,
+        taken_at=capture.started_at,
+        duration_ms=capture.duration_ms,
+        url=capture.url[:2000],
+        final_url=capture.final_url[:2000],
+        status=capture.status,
+        headers=scrubbed([list(pair) for pair in capture.headers]),
+        redirects=[{"status": hop.status, "url": hop.url, "location": hop.location} for hop in capture.redirects],
+        peer_address=capture.peer_address[:60],
+        certificate_sha256=capture.certificate_sha256,
+        content_type=capture.content_type[:200],
+        charset=capture.charset[:40],
+        charset_source=capture.charset_source[:20],
+        rendered=capture.rendered,
+        vantage={
+            "name": vantage.name,
+            "country": vantage.country,
+            "language": vantage.language,
+            "user_agent": vantage.user_agent or settings.USER_AGENT,
+            "time_zone": vantage.time_zone,
+            "viewport": [vantage.viewport_width, vantage.viewport_height],
+        },
+        title=scrubbed(reading.title)[:400] if reading else "",
+        language=reading.lang[:20] if reading else "",
+        fingerprint=finding.fingerprint,
+        text_hash=finding.text_hash,
+        region_path=reading.region_path[:1000] if reading else monitor.region_path,
+        fields=scrubbed(finding.fields or {}),
+        detector_version=DETECTOR,
+        product_version=settings.VERSION,
+        expires_at=finding.expires_at,
+    )
+
+
+_STATES = {
+    Outcome.BLOCKED: MonitorState.BLOCKED,
+    Outcome.ERROR: MonitorState.ERROR,
+    Outcome.GONE: MonitorState.ERROR,  # until it is confirmed
+}
+
+
+def _next_visit(finding: Finding, monitor: Monitor, number: int, now: datetime) -> schedule.NextVisit:
+    if finding.good:
+        return schedule.plan_next(monitor, now=now, check_no=number)
+    return schedule.plan_retry(monitor, now=now, fails=monitor.fail_no + 1, retry_after_s=finding.retry_after_s)
+
+
+def _monitor_values(
+    finding: Finding,
+    monitor: Monitor,
+    number: int,
+    snapshot: Snapshot | None,
+    visit: schedule.NextVisit,
+    now: datetime,
+) -> dict[str, Any]:
+    """What the monitor's row becomes; only what this visit has a say in."""
+    values: dict[str, Any] = {
+        "check_no": number,
+        "lease_until": None,
+        "lease_token": "",
+        "stage": "",
+        "stage_failures": 0,
+        "next_check_at": visit.at,
+        "plan_reason": visit.reason,
+        "last_checked_at": finding.started_at,
+    }
+    values |= _suspicion_values(finding, monitor, now)
+    state = _state(finding, monitor)
+    if state != monitor.state:
+        values |= {"state": state, "state_since": now}
+    if finding.good:
+        values |= {"fail_no": 0, "last_ok_at": finding.started_at}
+    else:
+        values["fail_no"] = monitor.fail_no + 1
+    if finding.fields is not None and finding.good:
+        values["fields"] = scrubbed(finding.fields)
+    if snapshot is not None and finding.good and (finding.keep == Snapshot.Role.AUDIT or finding.rebase):
+        values["last_audit_at"] = finding.started_at
+    if finding.rebase and snapshot is not None:
+        values |= _baseline_values(finding, snapshot)
+    elif finding.reason == "same-bytes" and finding.capture is not None:
+        values |= _validators(finding.capture)
+    if finding.forget_bytes:
+        values |= {"baseline_raw_sha256": "", "etag": "", "last_modified": ""}
+    return values
+
+
+def _suspicion_values(finding: Finding, monitor: Monitor, now: datetime) -> dict[str, Any]:
+    """One sighting more, none any more, or (after a visit that says nothing about it) as many as before."""
+    if finding.suspect and not finding.confirmed:
+        again = monitor.suspect == finding.suspect and monitor.suspect_detail == finding.suspect_detail
+        return {
+            "suspect": finding.suspect,
+            "suspect_detail": finding.suspect_detail,
+            "suspect_since": monitor.suspect_since if again and monitor.suspect_since else now,
+            "suspect_count": min(monitor.suspect_count + 1, 30_000) if again else 1,
+        }
+    if finding.good or finding.confirmed:
+        return {"suspect": "", "suspect_detail": "", "suspect_since": None, "suspect_count": 0}
+    return {}
+
+
+def _state(finding: Finding, monitor: Monitor) -> str:
+    if finding.good:
+        return MonitorState.OK
+    if finding.outcome == Outcome.GONE and (finding.confirmed or monitor.state == MonitorState.GONE):
+        return MonitorState.GONE
+    if monitor.baseline_id is None:
+        return MonitorState.UNREAD
+    return _STATES[finding.outcome]
+
+
+def _baseline_values(finding: Finding, snapshot: Snapshot) -> dict[str, Any]:
+    capture = finding.capture
+    assert capture is not None  # noqa: S101 - a snapshot has one
+    return {
+        "baseline": snapshot,
+        "baseline_raw_sha256": finding.raw_sha256,
+        "baseline_text_hash": finding.text_hash,
+        "baseline_fingerprint": finding.fingerprint,
+        "charset": capture.charset[:40],
+        "region_path": snapshot.region_path,
+        "rebaseline": "",
+        **_validators(capture),
+    }
+
+
+def _validators(capture: Capture) -> dict[str, str]:
+    """ETag and Last-Modified as they came; one too long to keep whole is not kept."""
+    etag, modified = scrubbed(capture.header("ETag")), scrubbed(capture.header("Last-Modified"))
+    return {"etag": etag if len(etag) <= 500 else "", "last_modified": modified if len(modified) <= 100 else ""}
+
+
+_BOUNDS = {Snapshot.Role.NOISE: NOISE_SNAPSHOTS, Snapshot.Role.BLOCKED: BLOCKED_SNAPSHOTS}
+
+
+def _bound(monitor: Monitor, role: Snapshot.Role, now: datetime) -> None:
+    """Let the oldest of a role go to retention when there are more than are kept."""
+    rows = Snapshot.objects.filter(monitor=monitor, role=role, expires_at__gt=now).order_by("-taken_at", "-pk")
+    surplus = list(rows.values_list("pk", flat=True)[_BOUNDS[role] : _BOUNDS[role] + 50])
+    if surplus:
+        Snapshot.objects.filter(pk__in=surplus, legal_hold=False).update(expires_at=now)
+
+
+# -- the queue ---------------------------------------------------------------------------
+
+
+def _open_or_fold(
+    finding: Finding, monitor: Monitor, check: Check, snapshot: Snapshot | None, now: datetime
+) -> Change | None:
+    """The change this visit opened or folded into."""
+    if finding.opens is None:
+        return None
+    waiting = (
+        Change.objects.select_for_update()
+        .filter(monitor=monitor, state__in=[Change.State.OPEN, Change.State.SNOOZED])
+        .first()
+    )
+    if waiting is None:
+        return _open(finding, monitor, check, snapshot, now)
+    if finding.opens == Change.Kind.AUDIT:
+        return None  # a sample of noise adds nothing to what a person will look at anyway
+    return _fold(waiting, finding, check, snapshot, now)
+
+
+def _open(finding: Finding, monitor: Monitor, check: Check, snapshot: Snapshot | None, now: datetime) -> Change:
+    assert monitor.baseline_id is not None  # noqa: S101 - only a comparison opens a change
+    assert finding.opens is not None  # noqa: S101 - the caller asked
+    return Change.objects.create(
+        monitor=monitor,
+        check_row=check,
+        prior_id=monitor.baseline_id,
+        new=snapshot if finding.opens != Change.Kind.GONE else None,
+        kind=finding.opens,
+        opened_at=now,
+        updated_at=now,
+        reasons=check.reasons,
+        flags=list(finding.flags),
+        priority=finding.priority,
+        **_judged(finding),
+        **_shown(finding, finding.diff),
+    )
+
+
+def _fold(waiting: Change, finding: Finding, check: Check, snapshot: Snapshot | None, now: datetime) -> Change:
+    """Fold a newer capture into the change that waits: its prior side stays, the version rises."""
+    fold = finding.fold if finding.fold and finding.fold.change == waiting.pk else None
+    values: dict[str, Any] = {
+        "updated_at": now,
+        "version": F("version") + 1,
+        "folded": F("folded") + 1,
+        "priority": max(waiting.priority, finding.priority),
+        "flags": sorted({*waiting.flags, *finding.flags}),
+    }
+    if waiting.state == Change.State.SNOOZED and waiting.snoozed_until is None:
+        values["state"] = Change.State.OPEN  # it slept until the page changes again
+    if finding.opens in {Change.Kind.GONE, Change.Kind.REDIRECT}:
+        values["flags"] = sorted({*values["flags"], str(finding.opens)})
+        values["reasons"] = [*waiting.reasons, *check.reasons][:CHECK_REASONS]
+    elif fold is not None and fold.diff is None:
+        # Back to the prior text: what was seen in between stays for the reviewer, marked.
+        values["flags"] = sorted({*values["flags"], "returned"})
+        values["reasons"] = [*waiting.reasons, _RETURNED][:CHECK_REASONS]
+    else:
+        values |= _shown(finding, fold.diff if fold else finding.diff) | {"new": snapshot, "check_row": check}
+        values["flags"] = sorted(set(values["flags"]) - {"returned", "audit-sample"})
+        if waiting.kind == Change.Kind.CONTENT and finding.opens == Change.Kind.FIELD:
+            values["reasons"] = [*waiting.reasons, *check.reasons][:CHECK_REASONS]
+        else:
+            values |= _judged(finding) | {"kind": finding.opens, "reasons": check.reasons}
+    Change.objects.filter(pk=waiting.pk).update(**values)
+    waiting.refresh_from_db()
+    return waiting
+
+
+_RETURNED = {"code": "returned", "text": "The page shows the prior text again.", "data": {}}
+
+
+def _judged(finding: Finding) -> dict[str, Any]:
+    judged = finding.judgement
+    if judged is None:
+        return {"score": None, "cut": None, "distance": None, "threshold": None}
+    return {
+        "score": judged.score,
+        "cut": judged.settings.cut,
+        "distance": judged.distance,
+        "threshold": judged.settings.threshold,
+    }
+
+
+def _shown(finding: Finding, document: Document | None) -> dict[str, Any]:
+    """The columns that show a diff; a gone page has none."""
+    if document is None:
+        return {"search_text": scrubbed(finding.detail)[:SEARCH_CHARS]}
+    document = scrubbed(document)
+    return {
+        "diff": document,
+        "diff_hash": diff_hash(document),
+        "say": document["say"]["segments"] if document["say"] else [],
+        "added": document["added"],
+        "removed": document["removed"],
+        "places": document["places"],
+        "search_text": _search_text(finding, document),
+    }
+
+
+def _search_text(finding: Finding, document: Document) -> str:
+    """Title and changed words, for the queue's search."""
+    words = [finding.reading.title if finding.reading else ""]
+    for row in rows_of(document):
+        if row["op"] == "equal":
+            continue
+        segments = row.get("segments") or [*row.get("before", ()), *row.get("after", ())]
+        words += [segment[1] for segment in segments if segment[0] in "-+"]
+    return scrubbed(" ".join(words))[:SEARCH_CHARS]
+
+
+def _field_changes(
+    finding: Finding, monitor: Monitor, check: Check, change: Change | None, rules: Rules, now: datetime
+) -> None:
+    for edit in finding.field_edits:
+        row = FieldChange.objects.create(
+            monitor=monitor,
+            check_row=check,
+            change=change,
+            name=edit.name,
+            type=_type_of(edit, rules),
+            state=edit.state,
+            old=scrubbed(edit.old.to_json()) if edit.old else None,
+            new=scrubbed(edit.new.to_json()) if edit.new else None,
+            text=scrubbed(edit.text)[:600],
+            important=edit.name in rules.important,
+            at=finding.started_at,
+        )
+        if row.important:
+            important_field_changed.send(sender=FieldChange, field_change=row, monitor=monitor, now=now)
+
+
+def _type_of(edit: FieldEdit, rules: Rules) -> str:
+    return next((str(spec.type) for spec in rules.specs if spec.name == edit.name), "")
+
+
+def scrubbed[T](value: T) -> T:
+    """The value with what no database stores taken out of its texts: NUL and lone surrogates become U+FFFD."""
+    if isinstance(value, str):
+        if value.isascii() and "\0" not in value:
+            return value
+        return value.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # type: ignore[return-value]
+    if isinstance(value, list):
+        return [scrubbed(item) for item in value]  # type: ignore[return-value]
+    if isinstance(value, tuple):
+        return tuple(scrubbed(item) for item in value)  # type: ignore[return-value]
+    if isinstance(value, dict):
+        return {scrubbed(key): scrubbed(item) for key, item in value.items()}  # type: ignore[return-value]
+    return value

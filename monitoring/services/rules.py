@@ -1,0 +1,65 @@
+"""The rules in force for a monitor: its page type's, with its own put on top."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import re2
+from django.db.models import Q
+
+from monitoring.detection.fields import FieldSpec
+from monitoring.models import FieldRule, IgnoreRule, Monitor
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Fields to extract and text to leave out.
+
+    important, review: names of the fields that mail, and of those that open a change.
+    """
+
+    specs: tuple[FieldSpec, ...] = ()
+    important: frozenset[str] = frozenset()
+    review: frozenset[str] = frozenset()
+    field_selectors: tuple[str, ...] = ()
+    ignore_selectors: tuple[str, ...] = ()
+    ignore_patterns: tuple[str, ...] = ()
+
+
+def rules_of(monitors: Iterable[Monitor]) -> dict[int, Rules]:
+    """The rules of each monitor by its id, in two queries."""
+    monitors = list(monitors)
+    owners = Q(monitor__in=[m.pk for m in monitors]) | Q(page_type__in={m.page_type_id for m in monitors})
+    fields = list(FieldRule.objects.filter(owners).order_by("pk"))
+    ignores = list(IgnoreRule.objects.filter(owners).order_by("pk"))
+    return {m.pk: _combined(m, fields, ignores) for m in monitors}
+
+
+def _combined(monitor: Monitor, fields: list[FieldRule], ignores: list[IgnoreRule]) -> Rules:
+    by_name = {f.name: f for f in fields if f.page_type_id == monitor.page_type_id}
+    by_name |= {f.name: f for f in fields if f.monitor_id == monitor.pk}
+    active = [f for f in by_name.values() if f.enabled]
+    mine = [r for r in ignores if r.monitor_id == monitor.pk or r.page_type_id == monitor.page_type_id]
+    return Rules(
+        specs=tuple(spec_of(f) for f in active),
+        important=frozenset(f.name for f in active if f.important),
+        review=frozenset(f.name for f in active if f.opens_change),
+        field_selectors=tuple(f.selector for f in active if f.source == FieldRule.Source.CSS and not f.attribute),
+        ignore_selectors=tuple(r.value for r in mine if r.kind == IgnoreRule.Kind.SELECTOR),
+        ignore_patterns=tuple(_pattern(r) for r in mine if r.kind != IgnoreRule.Kind.SELECTOR),
+    )
+
+
+def _pattern(rule: IgnoreRule) -> str:
+    """The RE2 pattern of a rule; one that names a block by some of its text takes the whole of that block."""
+    if rule.kind == IgnoreRule.Kind.BLOCK:
+        return rf"(?is)^.*{re2.escape(rule.value)}.*$"
+    return rule.value
+
+
+def spec_of(rule: FieldRule) -> FieldSpec:
+    """A field rule as the extractor takes it."""
+    return FieldSpec(
+        name=rule.name, source=rule.source, selector=rule.selector, attribute=rule.attribute, type=rule.type
+    )

@@ -1,0 +1,239 @@
+"""Due work: claiming it, keeping it, giving it back, and planning the next visit.
+
+A monitor is due when `next_check_at` has come and nobody holds its lease. A claim writes a lease and a fencing
+token in one conditional UPDATE; whoever writes the visit's result must still hold the token. A worker that dies
+holds nothing for longer than its lease. Nothing here depends on the broker keeping its messages.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+
+from monitoring.models import Monitor, Site
+from monitoring.scheduling.core import Rate, Settings, Terms, hash01, plan, retry_days
+
+logger = logging.getLogger(__name__)
+
+MAX_STAGE_FAILURES = 3
+BATCH_MOST = 200
+BATCH_LEAST = 50
+CLAIM_PASSES = 4
+LOOKAHEAD = timedelta(seconds=15)  # how far ahead of time a site's slots may be promised to one batch
+_DAY_S = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A batch of monitors under one lease. `ids` keep the order in which they were due."""
+
+    ids: tuple[int, ...]
+    token: str
+    lease_until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NextVisit:
+    """When the next visit is, and why then."""
+
+    at: datetime
+    reason: str
+
+
+def lease_length() -> timedelta:
+    """How long a claim holds without a sign of life."""
+    return timedelta(seconds=settings.LEASE_S)
+
+
+def due(now: datetime) -> QuerySet[Monitor]:
+    """Monitors that want a visit and that nobody is at; expired leases count only once `reconcile` has freed them."""
+    return Monitor.objects.filter(
+        lease_until__isnull=True, enabled=True, quarantined_at__isnull=True, next_check_at__lte=now
+    )
+
+
+def claim_due(*, now: datetime, limit: int, lease_s: float) -> list[Claim]:
+    """At most `limit` due monitors in batches, leased to the caller for `lease_s` seconds.
+
+    Per site no more are taken than its gap lets through within `LOOKAHEAD`; their slots are reserved with the
+    claim. Safe against other claimers: each monitor is in one claim at most.
+    """
+    taken = _choose(now, limit)
+    claims = []
+    for ids in _split(taken):
+        claim = _lease(ids, now=now, until=now + timedelta(seconds=lease_s))
+        if claim.ids:
+            claims.append(claim)
+    return claims
+
+
+def _choose(now: datetime, limit: int) -> list[int]:
+    """Ids of due monitors in order, within what their sites can take; their slots are reserved."""
+    chosen: list[int] = []
+    full: set[int] = set()
+    for _ in range(CLAIM_PASSES):
+        rows = list(
+            due(now)
+            .filter(Q(site__next_free_at__isnull=True) | Q(site__next_free_at__lte=now + LOOKAHEAD))
+            .exclude(site_id__in=full)
+            .exclude(pk__in=chosen)
+            .order_by("next_check_at", "pk")
+            .values_list("pk", "site_id", named=False)[: limit - len(chosen)]
+        )
+        by_site: dict[int, list[int]] = {}
+        for pk, site_id in rows:
+            by_site.setdefault(site_id, []).append(pk)
+        fitting = set()
+        for site_id, ids in by_site.items():
+            places = _reserve(site_id, len(ids), now)
+            fitting.update(ids[:places])
+            if places < len(ids):
+                full.add(site_id)
+        chosen += [pk for pk, _ in rows if pk in fitting]
+        # A crowded site must not hide the others that are due behind it.
+        if len(chosen) >= limit or not full or not rows:
+            break
+    return chosen
+
+
+def _reserve(site_id: int, wanted: int, now: datetime) -> int:
+    """How many of the wanted requests the site has slots for soon; they are taken."""
+    site = Site.objects.filter(pk=site_id).only("gap_s", "next_free_at").first()
+    if site is None:
+        return 0
+    if site.gap_s <= 0:
+        return wanted
+    start = max(now, site.next_free_at or now)
+    places = min(wanted, 1 + int((now + LOOKAHEAD - start) / timedelta(seconds=site.gap_s)))
+    if places <= 0:
+        return 0
+    later = start + timedelta(seconds=site.gap_s * places)
+    won = Site.objects.filter(pk=site_id, next_free_at=site.next_free_at).update(next_free_at=later)
+    return places if won else 0
+
+
+def _split(ids: list[int]) -> Iterable[list[int]]:
+    """Batches for the workers there are: few and large, but one for each worker when there is enough work."""
+    if not ids:
+        return
+    size = min(max(-(-len(ids) // settings.WORKERS), BATCH_LEAST), BATCH_MOST)
+    for start in range(0, len(ids), size):
+        yield ids[start : start + size]
+
+
+def _lease(ids: Sequence[int], *, now: datetime, until: datetime) -> Claim:
+    """Lease those of `ids` that are still free; one UPDATE decides."""
+    token = secrets.token_hex(16)
+    count = due(now).filter(pk__in=ids).update(lease_until=until, lease_token=token, stage="")
+    if count == len(ids):
+        return Claim(tuple(ids), token, until)
+    held = set(Monitor.objects.filter(pk__in=ids, lease_token=token).values_list("pk", flat=True))
+    return Claim(tuple(pk for pk in ids if pk in held), token, until)
+
+
+def take_over(ids: Sequence[int], token: str, *, now: datetime) -> str:
+    """A token of the worker's own in exchange for the batch's, or "" when nothing is held by it any more.
+
+    A broker that delivers the same batch twice finds nothing to do the second time.
+    """
+    own = secrets.token_hex(16)
+    count = Monitor.objects.filter(pk__in=ids, lease_token=token, lease_until__gt=now).update(
+        lease_token=own, lease_until=now + lease_length()
+    )
+    return own if count else ""
+
+
+def renew(token: str, *, now: datetime) -> int:
+    """A sign of life: what the token still holds is kept for another lease. Gives how many."""
+    return Monitor.objects.filter(lease_token=token).update(lease_until=now + lease_length())
+
+
+def enter_stage(pk: int, token: str, stage: str, *, now: datetime) -> bool:
+    """Mark the monitor as the one being worked at; False when the lease was lost and the work is not ours."""
+    held = Monitor.objects.filter(pk=pk, lease_token=token)
+    return held.update(stage=stage, lease_until=now + lease_length()) == 1
+
+
+def release(token: str) -> int:
+    """Give back whatever the token still holds; it is due again at once. Gives how many."""
+    return Monitor.objects.filter(lease_token=token).update(lease_until=None, lease_token="", stage="")
+
+
+def reconcile(*, now: datetime) -> int:
+    """Free what dead workers held, and set aside monitors at which workers died too often. Gives how many were freed.
+
+    Only the monitor whose stage marker stands counts as a suspect; the rest of its batch is merely due again.
+    """
+    expired = Monitor.objects.filter(lease_until__lte=now)
+    dead = list(expired.exclude(stage="").values_list("pk", "stage", "stage_failures", "lease_token"))
+    for pk, stage, failures, token in dead:
+        gone = failures + 1 >= MAX_STAGE_FAILURES
+        changed = Monitor.objects.filter(pk=pk, lease_token=token, lease_until__lte=now).update(
+            lease_until=None,
+            lease_token="",
+            stage_failures=F("stage_failures") + 1,
+            quarantined_at=now if gone else None,
+            # the stage stays as the name of the place where it died
+            stage="" if not gone else stage,
+        )
+        if changed:
+            logger.warning(
+                "monitor=%d worker died at stage=%s failures=%d quarantined=%s", pk, stage, failures + 1, gone
+            )
+    freed = expired.update(lease_until=None, lease_token="", stage="")
+    return freed + len(dead)
+
+
+def stage_failed(pk: int, token: str, stage: str, *, now: datetime) -> None:
+    """A bug of ours ended the work at one monitor: try again later, and set it aside after too many."""
+    with transaction.atomic():
+        monitor = Monitor.objects.select_related("page_type").filter(pk=pk, lease_token=token).first()
+        if monitor is None:
+            return
+        failures = monitor.stage_failures + 1
+        wait = retry_days(failures, monitor.effective_interval_s / _DAY_S)
+        Monitor.objects.filter(pk=pk, lease_token=token).update(
+            lease_until=None,
+            lease_token="",
+            stage=stage if failures >= MAX_STAGE_FAILURES else "",
+            stage_failures=failures,
+            quarantined_at=now if failures >= MAX_STAGE_FAILURES else None,
+            next_check_at=now + timedelta(days=wait),
+            plan_reason="retry",
+        )
+
+
+def batches_under_way(*, now: datetime) -> int:
+    """Number of batches that are leased at this moment."""
+    return Monitor.objects.filter(lease_until__gt=now).values("lease_token").distinct().count()
+
+
+def plan_next(monitor: Monitor, *, now: datetime, check_no: int) -> NextVisit:
+    """The visit after a successful one."""
+    found = plan(
+        Rate(0.5, 5.0),
+        Terms(
+            weight=max(monitor.effective_weight, 0.01),
+            cost_check=1.0,
+            cost_full=1.0,
+            min_days=monitor.min_interval_s / _DAY_S,
+            max_days=monitor.max_interval_s / _DAY_S,
+        ),
+        price=1.0,
+        u=hash01(monitor.pk, check_no),
+        s=Settings(fixed_days=monitor.effective_interval_s / _DAY_S),
+    )
+    return NextVisit(now + timedelta(days=found.interval), found.reason)
+
+
+def plan_retry(monitor: Monitor, *, now: datetime, fails: int, retry_after_s: float = 0.0) -> NextVisit:
+    """The visit after one that brought nothing to compare; `fails` counts them in a row, this one included."""
+    days = retry_days(fails, monitor.effective_interval_s / _DAY_S, retry_after_days=retry_after_s / _DAY_S)
+    return NextVisit(now + timedelta(days=days), "retry")

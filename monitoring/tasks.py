@@ -1,0 +1,28 @@
+"""What workers run: each task takes ids and plain values, calls one service, and says shortly what came of it."""
+
+from __future__ import annotations
+
+import logging
+
+from django.utils import timezone
+
+from monitoring import queueing
+from monitoring.services import capture
+
+logger = logging.getLogger(__name__)
+
+
+def run_batch(ids: list[int], token: str) -> str:
+    """Visit a claimed batch of monitors."""
+    counts = capture.run_batch(ids, token)
+    return " ".join(f"{outcome}={count}" for outcome, count in sorted(counts.items())) or "nothing held"
+
+
+def run_periodic(name: str) -> str:
+    """Run a periodic job; one that is not registered here (an older or newer release queued it) is passed over."""
+    try:
+        result = queueing.run_job(name, now=timezone.now())
+    except KeyError:
+        logger.warning("job=%s is not registered here", name)
+        return "unknown job"
+    return str(result)
