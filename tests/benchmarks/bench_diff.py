@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.bench_diff [--peers] [--rounds N]
 
-small: one word in 0.5 % of the sentences; large: one word in 30 %; rewrite: sentences shuffled, and the words inside each.
+small: one word replaced, added or removed in 0.5 % of the sentences; large: in 30 %; rewrite: sentences shuffled, and the words inside each.
 "one block" puts the whole text into a single paragraph. Peers get the page as one text: diff-match-patch in its
 character mode with its time-out of one second, and difflib on words with no time-out (only where it ends today).
 """
@@ -27,7 +27,10 @@ _SYLLABLES = ("ba", "lo", "mi", "ren", "tas", "ku", "vel", "do", "sha", "ni", "p
 
 def make_vocabulary(rng: random.Random, size: int = 4_000) -> tuple[list[str], list[float]]:
     """Invented words, and weights as uneven as those of a language."""
-    words = ["".join(rng.choice(_SYLLABLES) for _ in range(1 + k * 4 // size)) + str(k % 7) * (k % 50 == 0) for k in range(size)]
+    words = [
+        "".join(rng.choice(_SYLLABLES) for _ in range(1 + k * 4 // size)) + str(k % 7) * (k % 50 == 0)
+        for k in range(size)
+    ]
     return words, [1 / (k + 3) for k in range(size)]
 
 
@@ -52,7 +55,9 @@ def edited(rng: random.Random, sentences: list[list[str]], edit: str) -> list[li
         return new
     share = 0.005 if edit == "small" else 0.3
     for sentence in rng.sample(new, max(1, round(len(new) * share))):
-        sentence[rng.randrange(len(sentence))] = f"changed{rng.randrange(1000)}"
+        at = rng.randrange(len(sentence))
+        word = [f"changed{rng.randrange(1000)}"]
+        sentence[at : at + rng.choice((1, 1, 0))] = rng.choice((word, word, []))
     return new
 
 

@@ -13,7 +13,7 @@ from monitoring.detection.diff.chips import scrub, with_chips
 from monitoring.detection.diff.pairing import PAIRED_LIKENESS, pair_blocks
 from monitoring.detection.diff.telling import say
 from monitoring.detection.diff.tokens import count_units, is_unspaced
-from monitoring.detection.diff.words import Ignored, Segment, Wording, compare_texts
+from monitoring.detection.diff.words import Ignored, Segment, Vocabulary, Wording, compare_texts, replaced
 from monitoring.detection.diff.work import Work
 
 # JSON values have no more useful type; the shape is in docs/contracts.md.
@@ -68,6 +68,7 @@ class _Builder:
         self.new = new
         self.limits = limits
         self.work = Work()
+        self.vocabulary = Vocabulary()
         self.ignored = Ignored()
         self.counts = dict.fromkeys(_CHANGED, 0)
         self.added = self.removed = 0
@@ -75,6 +76,7 @@ class _Builder:
         self.shown = self.shown_characters = self.kept_characters = 0
         self.rest = 0
         self.cut = 0
+        self.shortened = False
         self.moves = 0
 
     def document(self) -> Document:
@@ -91,7 +93,7 @@ class _Builder:
             "total": sum(count_units(b.text) for b in self.new.visible),
             "places": self.places,
             "moved": self.counts["moved"],
-            "simplified": self.work.simplified,
+            "simplified": self.work.simplified or self.shortened or self.rest > 0,
             "cut": self.cut,
             "rest": self.rest,
             "counts": self.counts,
@@ -161,7 +163,13 @@ class _Builder:
         """Word diffs of the pairs that differ, in an order that exchanging the sides does not change."""
         different = [(i, j) for i, j in pairs if old[i].text != new[j].text]
         different.sort(key=lambda pair: (min(pair), max(pair)))
-        return {(i, j): compare_texts(old[i].text, new[j].text, self.work) for i, j in different}
+        return {(i, j): self._wording(old[i], new[j]) for i, j in different}
+
+    def _wording(self, was: Block, now: Block) -> Wording:
+        # A link target is one word, whatever it is made of.
+        if was.surface is now.surface is Surface.LINK:
+            return replaced(was.text, now.text)
+        return compare_texts(was.text, now.text, self.work, self.vocabulary)
 
     def _paired(self, i: int, j: int, was: Block, now: Block, wording: Wording | None) -> _Row:
         if wording is None or not wording.changes:
@@ -254,6 +262,7 @@ class _Builder:
         if size > self.limits.block_characters:
             segments, left_out = _clipped(segments, self.limits.block_characters)
             self.cut += left_out
+            self.shortened = True
             written["cut"] += left_out
             size -= left_out
         self.shown_characters += size

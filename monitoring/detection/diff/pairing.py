@@ -20,10 +20,13 @@ MOVED_LIKENESS = 0.9
 """A moved block may have been edited this little."""
 PAIRED_LIKENESS = 0.34
 """Blocks with fewer words in common than this are not taken for the same block reworded."""
+CLEARLY_ALIKE = 0.6
+"""Blocks this much alike, in the same order and number on both sides, need no comparison with the others."""
 
 _TABLE_SIDE = 64  # gaps up to 64 by 64 blocks are paired by a full table
 _RARE = 12  # a word found in more blocks than this says nothing about which one is meant
 _CANDIDATES = 3
+_BAG_CHARACTERS = 20_000
 _REPLACED_IN_ORDER = 200
 _LIST_TAGS = frozenset(("li", "tr", "td", "th", "dt", "dd", "option"))
 
@@ -79,7 +82,12 @@ def _equal_ends(old: Sequence[Block], new: Sequence[Block]) -> tuple[int, int]:
 
 
 def bag_of(text: str) -> frozenset[str]:
-    """The words of a folded text, lower case; pairs of characters in scripts without spaces."""
+    """The words of a folded text, lower case; pairs of characters in scripts without spaces.
+
+    Of a very long text only the beginning and the end.
+    """
+    if len(text) > _BAG_CHARACTERS:
+        text = f"{text[: _BAG_CHARACTERS // 2]} {text[-_BAG_CHARACTERS // 2 :]}"
     low = text.lower()
     if is_unspaced(low):
         return frozenset(low[k : k + 2] for k in range(len(low) - 1)) or frozenset((low,))
@@ -189,6 +197,12 @@ class _Middle:
         return filled
 
     def _fill_gap(self, gone: list[int], come: list[int]) -> list[Pair]:
+        if len(gone) == len(come) == 1:
+            return [(gone[0], come[0])] if self._likeness(gone[0], come[0]) else []
+        if len(gone) == len(come) <= _TABLE_SIDE and self.work.take_likenesses(len(gone)):
+            straight = list(zip(gone, come, strict=True))
+            if all(self._likeness(i, j) >= CLEARLY_ALIKE for i, j in straight):
+                return straight
         if len(gone) <= _TABLE_SIDE and len(come) <= _TABLE_SIDE and self.work.take_likenesses(len(gone) * len(come)):
             return self._by_table(gone, come)
         chosen = [(i, max(c, key=lambda s: (s[0], -s[1]))) for i, c in self._candidates(gone, come)]

@@ -14,15 +14,20 @@ from monitoring.detection.diff.work import Work
 
 Match = tuple[int, int]
 
-TABLE_CELLS = 150_000_000
-"""The largest table held at once; one bit a cell, so 19 MB."""
+TABLE_CELLS = 20_000_000
+"""The largest table held at once; one bit a cell, so 2.5 MB."""
+
+
+SHINGLE = 3
+"""Runs of this many values are rare enough in text to tell where a table too large to compute can be cut."""
 
 
 def align(old: Sequence[int], new: Sequence[int], work: Work) -> list[Match]:
     """Index pairs of equal elements, increasing on both sides; as many as possible within the budget.
 
-    Over the budget the n-th occurrence of a value is matched with the n-th, as far as those matches do not
-    cross, and the gaps between are aligned exactly while the budget lasts: fewer matches, never wrong ones.
+    Where the table would be too large, n-th occurrences of runs of three values are matched first, as far as those
+    matches do not cross, and the gaps between are aligned exactly while the budget lasts: perhaps fewer matches, never
+    wrong ones.
     """
     head = _common_head(old, new)
     tail = _common_tail(old, new, head)
@@ -77,6 +82,10 @@ def _align_middle(
     old: Sequence[int], new: Sequence[int], start: int, old_end: int, new_end: int, work: Work
 ) -> list[Match]:
     """Matches inside old[start:old_end] and new[start:new_end], where only shared values can match."""
+    if old_end - start == new_end - start:
+        straight = _straight(old[start:old_end], new[start:new_end])
+        if straight is not None:
+            return [(start + at, start + at) for at in straight]
     shared = set(old[start:old_end]).intersection(new[start:new_end])
     if not shared:
         return []
@@ -88,22 +97,55 @@ def _align_middle(
     return [(old_at[i], new_at[j]) for i, j in found]
 
 
-def _align_shared(left: list[int], right: list[int], work: Work) -> list[Match]:
+def _straight(left: Sequence[int], right: Sequence[int]) -> list[int] | None:
+    """Where two sequences of one length agree, if no alignment can do better; None when one might.
+
+    Where they disagree, no value of one side is a value of the other. Then even the numbers of each value that both
+    have, order aside, add up to the places where they agree, and no common subsequence is longer than that.
+    """
+    agree = [at for at, (one, other) in enumerate(zip(left, right, strict=True)) if one == other]
+    agreeing = set(agree)
+    odd = [at for at in range(len(left)) if at not in agreeing]
+    if {left[at] for at in odd}.isdisjoint([right[at] for at in odd]):
+        return agree
+    return None
+
+
+def _align_shared(left: list[int], right: list[int], work: Work, width: int = SHINGLE) -> list[Match]:
+    """Exactly where the table is small enough; else round the n-th occurrences of runs of `width` values."""
     cells = len(left) * len(right)
     if cells <= TABLE_CELLS and work.take_cells(cells):
         return _common_subsequence(left, right)
-    anchors = _nth_with_nth(left, right)
+    anchors = _nth_with_nth(_shingles(left, width), _shingles(right, width))
     matches: list[Match] = []
     i0 = j0 = 0
     for i1, j1 in [*anchors, (len(left), len(right))]:
-        gap = (i1 - i0) * (j1 - j0)
-        if gap and gap <= TABLE_CELLS and work.take_cells(gap):
-            inner = _common_subsequence(left[i0:i1], right[j0:j1])
+        if i0 < i1 and j0 < j1:
+            gap_left, gap_right = left[i0:i1], right[j0:j1]
+            if width > 1:
+                inner = _align_shared(gap_left, gap_right, work, 1)
+            elif (i1 - i0) * (j1 - j0) <= TABLE_CELLS and work.take_cells((i1 - i0) * (j1 - j0)):
+                inner = _common_subsequence(gap_left, gap_right)
+            else:
+                work.simplified = True
+                inner = []
             matches += [(i0 + i, j0 + j) for i, j in inner]
         if i1 < len(left):
             matches.append((i1, j1))
         i0, j0 = i1 + 1, j1 + 1
     return matches
+
+
+def _shingles(values: list[int], width: int) -> list[int]:
+    """A number for every run of `width` values; the short runs at the end count as they are."""
+    if width == 1:
+        return values
+    base = max(values, default=0) + 2
+    padded = [value + 1 for value in values] + [0] * (width - 1)
+    shingles = [0] * len(values)
+    for step in range(width):
+        shingles = [shingle * base + value for shingle, value in zip(shingles, padded[step:], strict=False)]
+    return shingles
 
 
 def _nth_with_nth(left: list[int], right: list[int]) -> list[Match]:

@@ -21,6 +21,8 @@ _KEPT_APART = frozenset("、。・，；")
 _BACK_OFF = 6  # words before the first difference that are looked at again: the longest date has five
 _BOUNDARIES = " 。、，；！？"
 _LONGEST_SLIDE = 400
+_PAIR_CHARACTERS = 200  # what a pair costs before its first word, in characters of text
+_LONGEST_LOOK = 2_000  # characters; only a text without spaces or stops has none in that many
 
 
 @dataclass(slots=True)
@@ -73,20 +75,56 @@ class Wording:
         return 2 * self.common / total if total else 1.0
 
 
-def compare_texts(old: str, new: str, work: Work) -> Wording:
-    """The words removed, added and kept between two texts; the same counts with the sides exchanged."""
+class Vocabulary:
+    """What is known of every token met in one diff: its number, equal for tokens that compare equal, and its weight."""
+
+    __slots__ = ("numbers", "units")
+
+    def __init__(self) -> None:
+        self.numbers = _Numbers()
+        self.units = _Units()
+
+
+class _Numbers(dict[str, int]):
+    """Tokens, with the white space before them, to numbers; filled as they are asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folded: dict[str, int] = {}
+
+    def __missing__(self, token: str) -> int:
+        number = self.folded.setdefault(fold(token.lstrip()), len(self.folded))
+        self[token] = number
+        return number
+
+
+class _Units(dict[str, int]):
+    """Tokens to how many words they are: 0 for punctuation, 3 for a date, the characters where there are no spaces."""
+
+    def __missing__(self, token: str) -> int:
+        units = 0 if not is_word(token) else count_characters(token) if is_unspaced(token) else len(token.split())
+        self[token] = units
+        return units
+
+
+def compare_texts(old: str, new: str, work: Work, vocabulary: Vocabulary | None = None) -> Wording:
+    """The words removed, added and kept between two texts; the same counts with the sides exchanged.
+
+    `vocabulary` may be shared by the calls of one diff, which saves looking at each word again.
+    """
+    vocabulary = vocabulary or Vocabulary()
     head, tail = _common_ends(old, new)
     old_middle, new_middle = old[head : len(old) - tail], new[head : len(new) - tail]
-    wording = Wording(segments=[])
     outside = _units(old[:head]) + _units(old[len(old) - tail :])
-    if not work.take_characters(len(old_middle) + len(new_middle)):
-        _replace_whole(wording, old_middle, new_middle)
+    if not work.take_characters(_PAIR_CHARACTERS + len(old_middle) + len(new_middle)):
+        wording = replaced(old_middle, new_middle)
     else:
+        wording = Wording(segments=[])
         japanese = is_japanese(old_middle) or is_japanese(new_middle)
         old_tokens = tokenise(old_middle, japanese=japanese)
         new_tokens = tokenise(new_middle, japanese=japanese)
-        hunks = _hunks(old_tokens, new_tokens, work)
-        _Writer(wording, old_tokens, new_tokens).write(hunks)
+        hunks = _hunks(old_tokens, new_tokens, work, vocabulary)
+        _Writer(wording, old_tokens, new_tokens, vocabulary).write(hunks)
         _end_space(wording, old_middle, new_middle)
     wording.common += outside
     wording.old_units += outside
@@ -123,53 +161,52 @@ def _common_length(size: int, equal: Callable[[int], bool]) -> int:
 
 
 def _cut_back(text: str, at: int) -> int:
+    """Where the last few words before `at` begin; never further back than _LONGEST_LOOK."""
     boundaries = " " if text.isascii() else _BOUNDARIES
+    furthest = max(0, at - _LONGEST_LOOK)
     for _ in range(_BACK_OFF):
-        at = max(text.rfind(mark, 0, at) for mark in boundaries)
+        at = max(text.rfind(mark, furthest, at) for mark in boundaries)
         if at < 0:
-            return 0
+            return furthest
     return at
 
 
 def _cut_forward(text: str, tail: int) -> int:
+    """How much of the common tail is left behind its first few words; never less by more than _LONGEST_LOOK."""
     boundaries = " " if text.isascii() else _BOUNDARIES
     at = len(text) - tail - 1
+    furthest = min(len(text), at + 1 + _LONGEST_LOOK)
     for _ in range(_BACK_OFF):
-        found = [place for mark in boundaries if (place := text.find(mark, at + 1)) >= 0]
+        found = [place for mark in boundaries if (place := text.find(mark, at + 1, furthest)) >= 0]
         if not found:
-            return 0
+            return len(text) - furthest
         at = min(found)
     return len(text) - at
 
 
-def _replace_whole(wording: Wording, old: str, new: str) -> None:
-    """Everything out, everything in: what is left when the budget is spent."""
-    wording.removed, wording.added = _units(old), _units(new)
-    wording.old_units, wording.new_units = wording.removed, wording.added
-    wording.changes = wording.other_changes = 1
-    wording.segments = [["-", old], ["+", new]]
+def replaced(old: str, new: str) -> Wording:
+    """Everything out, everything in: for what is one word, and when the budget is spent."""
+    removed, added = _units(old), _units(new)
+    return Wording(
+        segments=_joined([["-", old], ["+", new]]),
+        old_units=removed,
+        new_units=added,
+        added=added,
+        removed=removed,
+        changes=1,
+        other_changes=1,
+    )
 
 
-def _hunks(old: list[str], new: list[str], work: Work) -> list[Hunk]:
+def _hunks(old: list[str], new: list[str], work: Work, vocabulary: Vocabulary) -> list[Hunk]:
     """The changes between two token lists, tidied; computed in one fixed direction so that counts mirror."""
     if (len(old), old) > (len(new), new):
-        return [Hunk(h.j1, h.j2, h.i1, h.i2) for h in _hunks(new, old, work)]
-    ids: dict[str, int] = {}
-    cache: dict[str, int] = {}
-
-    def numbered(tokens: list[str]) -> list[int]:
-        numbers = []
-        for token in tokens:
-            number = cache.get(token)
-            if number is None:
-                number = cache[token] = ids.setdefault(fold(token.lstrip()), len(ids))
-            numbers.append(number)
-        return numbers
-
-    left, right = numbered(old), numbered(new)
+        return [Hunk(h.j1, h.j2, h.i1, h.i2) for h in _hunks(new, old, work, vocabulary)]
+    number = vocabulary.numbers.__getitem__
+    left, right = list(map(number, old)), list(map(number, new))
     hunks = _between(align(left, right, work), len(left), len(right))
     _slide(hunks, left, right, old, new)
-    return _without_confetti(hunks, old)
+    return _without_confetti(hunks, old, vocabulary)
 
 
 def _between(matches: list[tuple[int, int]], old_size: int, new_size: int) -> list[Hunk]:
@@ -227,35 +264,34 @@ def _break_before(tokens: list[str], at: int) -> int:
     return 0 if is_word(last) else 1
 
 
-def _without_confetti(hunks: list[Hunk], old: list[str]) -> list[Hunk]:
+def _without_confetti(hunks: list[Hunk], old: list[str], vocabulary: Vocabulary) -> list[Hunk]:
     """Joins changes with fewer than KEPT_WORDS unchanged words between them; never across 、。・，；."""
     kept: list[Hunk] = []
     for hunk in hunks:
-        if kept and _too_close(old, kept[-1].i2, hunk.i1):
+        if kept and _too_close(old[kept[-1].i2 : hunk.i1], vocabulary):
             kept[-1].i2, kept[-1].j2 = hunk.i2, hunk.j2
         else:
             kept.append(hunk)
     return kept
 
 
-def _too_close(tokens: list[str], start: int, end: int) -> bool:
+def _too_close(between: list[str], vocabulary: Vocabulary) -> bool:
     words = 0
-    for token in tokens[start:end]:
-        bare = token.strip()
-        if bare in _KEPT_APART:
+    for token in between:
+        if token.lstrip() in _KEPT_APART:
             return False
-        if is_word(bare):
-            words += len(bare) if is_unspaced(bare) else 1
-            if words >= KEPT_WORDS:
-                return False
+        words += vocabulary.units[token]
+        if words >= KEPT_WORDS:
+            return False
     return True
 
 
 class _Writer:
     """Turns hunks into segments and counts on the way."""
 
-    def __init__(self, wording: Wording, old: list[str], new: list[str]) -> None:
+    def __init__(self, wording: Wording, old: list[str], new: list[str], vocabulary: Vocabulary) -> None:
         self.wording = wording
+        self.units = vocabulary.units.__getitem__
         self.old = old
         self.new = new
 
@@ -275,7 +311,7 @@ class _Writer:
     def _keep(self, i1: int, i2: int, j1: int, j2: int, *, after_change: bool) -> None:
         if i1 == i2:
             return
-        self.wording.common += _count(self.old[i1:i2])
+        self.wording.common += sum(map(self.units, self.old[i1:i2]))
         old, new = "".join(self.old[i1:i2]), "".join(self.new[j1:j2])
         if old == new:
             self.wording.segments.append(["=", old])
@@ -309,8 +345,8 @@ class _Writer:
             wording.segments.append(["-", was_bare])
         if now_bare:
             wording.segments.append(["+", now_bare])
-        wording.removed += _count(old)
-        wording.added += _count(new)
+        wording.removed += sum(map(self.units, old))
+        wording.added += sum(map(self.units, new))
         if old and not new and self._whole_sentences(self.old, hunk.i1, hunk.i2):
             wording.sentences_removed += _sentences(old)
         elif new and not old and self._whole_sentences(self.new, hunk.j1, hunk.j2):
@@ -331,17 +367,6 @@ class _Writer:
         begins = start == 0 or tokens[start - 1].strip() in _ENDS_SENTENCE
         ends = tokens[end - 1].strip() in _ENDS_SENTENCE
         return begins and ends and end - start > 2
-
-
-def _count(tokens: list[str]) -> int:
-    """Words among the tokens (a date with its month's name has three); characters where there are no spaces."""
-    words = 0
-    for token in tokens:
-        if token.isascii() and token[-1].isalnum():
-            words += token.count(" ", 1) + 1
-        elif is_word(token):
-            words += count_characters(token) if is_unspaced(token) else len(token.split())
-    return words
 
 
 def _sentences(tokens: list[str]) -> int:
