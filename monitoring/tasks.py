@@ -7,7 +7,7 @@ import logging
 from django.utils import timezone
 
 from monitoring import queueing
-from monitoring.services import capture
+from monitoring.services import capture, refetch
 
 logger = logging.getLogger(__name__)
 
@@ -26,3 +26,8 @@ def run_periodic(name: str) -> str:
         logger.warning("job=%s is not registered here", name)
         return "unknown job"
     return str(result)
+
+
+def run_calibration(run_id: int) -> str:
+    """Work off a calibration run."""
+    return refetch.work(run_id)

@@ -7,11 +7,14 @@ bytes are always the fold of the checks up to `folded_check_no`, and can be thro
 from __future__ import annotations
 
 import logging
+from collections import deque
+from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from django.db.models import QuerySet
 
 from monitoring.detection.memory import Memory, MemoryFormatError
-from monitoring.models import Check, Monitor, MonitorMemory, Outcome
+from monitoring.models import CalibrationRun, Check, Monitor, MonitorMemory, Outcome
 
 logger = logging.getLogger(__name__)
 
@@ -42,15 +45,28 @@ def rebuild(monitor_id: int, *, until: int | None = None) -> Memory:
     start = checks.filter(reason__in=RESTARTS).order_by("-check_no").values_list("check_no", "started_at").first()
     if start is None:
         return Memory()
-    return _folded(Memory.start(start[1]), checks.filter(check_no__gt=start[0]))
+    return _folded(Memory.start(start[1]), checks.filter(check_no__gt=start[0]), _quiet(monitor_id, since=start[1]))
 
 
 def _checks(monitor_id: int) -> QuerySet[Check]:
     return Check.objects.filter(monitor_id=monitor_id, outcome__in=_GOOD)
 
 
-def _folded(memory: Memory, checks: QuerySet[Check]) -> Memory:
+def _quiet(monitor_id: int, *, since: datetime) -> list[tuple[bytes, datetime]]:
+    """Deltas of calibration re-fetches since the memory began, in order. A finished run throws the stored memory away."""
+    runs = CalibrationRun.objects.filter(monitor_id=monitor_id, finished_at__gte=since).order_by("finished_at")
+    rows = [row for statistics in runs.values_list("statistics", flat=True) for row in statistics.get("quiet", [])]
+    return [(bytes.fromhex(delta), datetime.fromtimestamp(at_s, UTC)) for at_s, delta in rows]
+
+
+def _folded(memory: Memory, checks: QuerySet[Check], quiet: Sequence[tuple[bytes, datetime]] = ()) -> Memory:
+    """Checks in their order; each quiet fetch goes before the first check that started after it."""
+    waiting = deque(quiet)
     rows = checks.order_by("check_no").values_list("delta", "started_at", "rebased")
     for delta, at, rebased in rows.iterator(chunk_size=500):
+        while waiting and waiting[0][1] <= at:
+            memory = memory.fold(*waiting.popleft(), rebased=False, quiet=True)
         memory = memory.fold(bytes(delta), at, rebased=rebased)
+    for seen, at in waiting:
+        memory = memory.fold(seen, at, rebased=False, quiet=True)
     return memory

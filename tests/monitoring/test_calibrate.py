@@ -13,9 +13,9 @@ from monitoring.detection.blocks import Reading
 from monitoring.detection.read import read
 from monitoring.fetching.capture import Capture, Failure
 from monitoring.models import CalibrationRun, SettingChange
-from monitoring.services import calibrate
+from monitoring.services import calibrate, memories
 from monitoring.services.calibrate import Sample
-from tests.factories import NOW, make_monitor, make_page_type, make_user
+from tests.factories import NOW, make_check, make_monitor, make_page_type, make_user
 
 PROSE = "<main>" + "<p>We publish the rules of the harbour here and change them rarely.</p>" * 20 + "</main>"
 
@@ -171,3 +171,19 @@ def test_verdicts_propose_and_a_person_applies(django_assert_max_num_queries: An
     assert page_type.threshold == 4
     assert run.statistics["spared"] == 30
     assert run.statistics["missed"] == 0
+
+
+@pytest.mark.django_db
+def test_what_moved_between_quiet_fetches_goes_into_the_memory() -> None:
+    monitor = make_monitor()
+    make_check(monitor, check_no=1, outcome="none", reason=memories.FIRST_CAPTURE, started_at=NOW)
+    words = ["ferry", "lighthouse", "herring"]
+    fetched = (capture(n + 1, f"<div class='box'><p>{word} news of the day</p></div>") for n, word in enumerate(words))
+
+    work(calibrate.start_run(monitor, fetches=3, enqueue=False), fetched)
+
+    memory = memories.rebuild(monitor.pk)
+    assert memory.visits == 3
+    assert memory.text("herring news of the day") is not None
+    assert memory.text("ferry news of the day") is not None
+    assert memories.load(monitor).to_bytes() == memory.to_bytes()

@@ -1,0 +1,66 @@
+"""A calibration run at work: the monitor's page several times in quick succession, as its checks would ask for it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+
+from django.conf import settings
+from django.utils import timezone
+
+from monitoring.detection.blocks import Reading
+from monitoring.detection.quality import assess
+from monitoring.detection.read import read
+from monitoring.fetching.capture import Capture, Failure
+from monitoring.fetching.http import fetch
+from monitoring.models import CalibrationRun, Monitor, Renderer
+from monitoring.services import calibrate
+from monitoring.services.capture import request_for
+from monitoring.services.egress import address_policy
+from monitoring.services.judge import page_facts
+from monitoring.services.rules import rules_of
+
+LONGEST_PAUSE_S = 5.0
+
+
+def work(run_id: int) -> str:
+    """Fetch, measure and propose for one waiting run; a short text for the log."""
+    row = CalibrationRun.objects.select_related("monitor__site", "monitor__vantage", "monitor__page_type").get(
+        pk=run_id
+    )
+    monitor = row.monitor
+    if monitor is None:
+        raise ValueError(f"calibration run {run_id} has no monitor to fetch")
+    rules = rules_of([monitor])[monitor.pk]
+
+    def read_page(capture: Capture) -> Reading:
+        reading = read(
+            capture.html,
+            main_selector=monitor.main_selector,
+            remembered_region=monitor.region_path,
+            ignore_selectors=rules.ignore_selectors,
+            field_selectors=rules.field_selectors,
+        )
+        quality = assess(page_facts(capture), reading, None)
+        if not quality.good:
+            raise ValueError(quality.text)
+        return reading
+
+    return calibrate.run(
+        run_id,
+        fetch=lambda: _fetch(monitor),
+        read=read_page,
+        pause=lambda: time.sleep(min(monitor.site.gap_s, LONGEST_PAUSE_S)),
+        now=timezone.now,
+    )
+
+
+def _fetch(monitor: Monitor) -> Capture | Failure:
+    """The page without conditions: a 304 would measure nothing."""
+    request = replace(request_for(monitor, now=timezone.now()), etag="", last_modified="")
+    if monitor.renderer == Renderer.BROWSER:
+        from monitoring.fetching.browser import render  # Playwright takes a while to import
+
+        return render(request, policy=address_policy(), chromium_path=settings.CHROMIUM)
+    return asyncio.run(fetch(request, policy=address_policy()))
