@@ -536,13 +536,17 @@ def _by_home(case: _Case) -> Quality | None:
 
 
 def _is_home(case: _Case) -> bool:
-    at = case.facts.html.find("canonical", 0, _MARKUP_LIMIT)
-    found = _CANONICAL.search(case.facts.html, max(0, at - 700), at + 700) if at >= 0 else None
-    href = _HREF.search(found.group()) if found else None
-    if href is None:
-        return False
-    address = urlsplit(href.group(1))
-    return bool(address.netloc) and address.path in ("", "/") and not address.query
+    html, at = case.facts.html, -1
+    for _ in range(10):  # the word may stand in scripts and texts before it stands in the link
+        at = html.find("canonical", at + 1, _MARKUP_LIMIT)
+        if at < 0:
+            return False
+        found = _CANONICAL.search(html, max(0, at - 700), at + 700)
+        href = _HREF.search(found.group()) if found else None
+        if href is not None:
+            address = urlsplit(href.group(1))
+            return bool(address.netloc) and address.path in ("", "/") and not address.query
+    return False
 
 
 def _amounts(case: _Case) -> str:
