@@ -46,6 +46,16 @@ def number(name: str, default: int, *, low: int, high: int) -> int:
     return found
 
 
+def numbers(name: str, *, low: int, high: int) -> list[int]:
+    """A comma-separated list of whole numbers within bounds."""
+    found = []
+    for word in words(name):
+        if not word.isdigit() or not low <= int(word) <= high:
+            raise EnvironmentProblem(name, f"contains {word!r}; expected whole numbers from {low} to {high}")
+        found.append(int(word))
+    return found
+
+
 def words(name: str, default: str = "") -> list[str]:
     """A comma-separated list."""
     return [part.strip() for part in text(name, default).split(",") if part.strip()]

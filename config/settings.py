@@ -265,7 +265,7 @@ Q_CLUSTER = {
 CHROMIUM = env.text("TIDELINE_CHROMIUM")
 USER_AGENT = env.text("TIDELINE_USER_AGENT", f"Mozilla/5.0 (compatible; Tideline/{VERSION})")
 FETCH_CONCURRENCY = env.number("TIDELINE_FETCH_CONCURRENCY", 20, low=1, high=200)
-EXTRA_PORTS = [int(port) for port in env.words("TIDELINE_EXTRA_PORTS") if port.isdigit()]
+EXTRA_PORTS = env.numbers("TIDELINE_EXTRA_PORTS", low=1, high=65535)
 # Workers reach the product's own sample pages here; another machine's workers need the web address.
 SAMPLE_ORIGIN = env.text(
     "TIDELINE_SAMPLE_ORIGIN", APP_ORIGIN if APP_ORIGIN.startswith("http://") else "http://127.0.0.1:8000"
