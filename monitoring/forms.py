@@ -27,6 +27,8 @@ else:
 
 
 LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*|\*")
+_CUT = _("Score, 0 to 1. Empty: as the page type says.")
+_BITS = _("Bits, 0 to 64. Empty: as the page type says.")
 HOST = re.compile(r"[a-z0-9.-]+(:\d{1,5})?|\[[0-9a-f:.]+\](:\d{1,5})?")
 
 
@@ -81,6 +83,11 @@ class MonitorForm(_ModelForm[Monitor]):
     )
     min_interval_s = IntervalField(label=_("minimum interval"), initial=300)
     max_interval_s = IntervalField(label=_("maximum interval"), initial=604_800)
+    cut = forms.FloatField(label=_("cut"), required=False, min_value=0, max_value=1, help_text=_CUT)
+    threshold = forms.IntegerField(label=_("threshold"), required=False, min_value=0, max_value=64, help_text=_BITS)
+    weight = forms.FloatField(
+        label=_("weight"), required=False, min_value=0.01, max_value=100, help_text=_("Empty: as the page type says.")
+    )
     reason = forms.CharField(
         label=_("reason for the change"),
         required=False,
@@ -142,6 +149,34 @@ class PageTypeForm(_ModelForm[PageType]):
 
     default_interval_s = IntervalField(
         label=_("interval"), initial=21_600, help_text=_("For example 30 min, 6 h, 2 d.")
+    )
+    cut = forms.FloatField(
+        label=_("cut"),
+        initial=0.5,
+        min_value=0,
+        max_value=1,
+        help_text=_("Score from which a change goes to the queue."),
+    )
+    threshold = forms.IntegerField(
+        label=_("threshold"),
+        initial=3,
+        min_value=0,
+        max_value=64,
+        help_text=_("Bits of fingerprint distance above which a difference speaks for content."),
+    )
+    weight = forms.FloatField(
+        label=_("weight"),
+        initial=1,
+        min_value=0.01,
+        max_value=100,
+        help_text=_("In scheduling and in the queue's order."),
+    )
+    audit_share = forms.FloatField(
+        label=_("audit share"),
+        initial=0,
+        min_value=0,
+        max_value=1,
+        help_text=_("Share of noise that goes to the queue as a sample, so that misses are measured."),
     )
     reason = forms.CharField(label=_("reason for the change"), required=False, max_length=300)
 

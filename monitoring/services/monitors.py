@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain, zip_longest
 from typing import Any
@@ -75,7 +75,12 @@ def site_host(url: str) -> str:
 def site_for(url: str) -> Site:
     """The site of a canonical URL, made when it is new."""
     host = site_host(url)
-    return Site.objects.get_or_create(host=host, defaults={"name": host.removeprefix("www.")[:120]})[0]
+    return Site.objects.get_or_create(host=host, defaults={"name": site_name(host)})[0]
+
+
+def site_name(host: str) -> str:
+    """What a site is called before a person names it."""
+    return host.removeprefix("www.")[:120]
 
 
 def add_monitor(
@@ -93,14 +98,14 @@ def add_monitor(
     _refuse_unknown(settings, MONITOR_SETTINGS)
     monitor = Monitor(
         url=canonical_url(url), name=name, team=team, page_type=page_type, vantage=vantage,
-        created_by=_person(actor), next_check_at=now, plan_reason="first", **settings,
+        created_by=person_of(actor), next_check_at=now, plan_reason="first", **settings,
     )  # fmt: skip
     monitor.site = site_for(monitor.url)
     _check(monitor, ["main_selector", "wait_selector"])
     try:
         with transaction.atomic():
             monitor.save()
-            _log(actor, "created", "", monitor.url, monitor=monitor).save()
+            log_entry(actor, "created", "", monitor.url, monitor=monitor).save()
     except IntegrityError as error:
         raise ValidationError(_("This team already watches this address from this vantage."), code="unique") from error
     return monitor
@@ -123,7 +128,7 @@ def change_settings(
     if not changed:
         return []
     rows = [
-        _log(actor, name, getattr(monitor, name), value, reason=reason, monitor=monitor)
+        log_entry(actor, name, getattr(monitor, name), value, reason=reason, monitor=monitor)
         for name, value in changed.items()
     ]
     for name, value in changed.items():
@@ -158,7 +163,7 @@ def change_page_type(
     if not changed:
         return []
     rows = [
-        _log(actor, name, getattr(page_type, name), value, reason=reason, page_type=page_type)
+        log_entry(actor, name, getattr(page_type, name), value, reason=reason, page_type=page_type)
         for name, value in changed.items()
     ]
     for name, value in changed.items():
@@ -188,7 +193,7 @@ def change_vantage(vantage: Vantage, changes: Mapping[str, Any], *, actor: Actor
         ids = list(vantage.monitors.values_list("pk", flat=True))
         SettingChange.objects.bulk_create(
             [
-                _log(actor, f"vantage {vantage.name}: {name}"[:80], before[name], _shown(name, value), reason=reason, monitor_id=pk)
+                log_entry(actor, f"vantage {vantage.name}: {name}"[:80], before[name], _shown(name, value), reason=reason, monitor_id=pk)
                 for pk in ids
                 for name, value in changed.items()
             ],
@@ -207,7 +212,7 @@ def log_rule(
     The stored baseline was read under the old rules, so its monitors get a new one.
     """
     with transaction.atomic():
-        _log(actor, rule[:80], old, new, monitor=monitor, page_type=page_type).save()
+        log_entry(actor, rule[:80], old, new, monitor=monitor, page_type=page_type).save()
         ids = [monitor.pk] if monitor else Monitor.objects.filter(page_type=page_type).values_list("pk", flat=True)
         ask_for_baseline(list(ids), "rules changed")
 
@@ -254,28 +259,36 @@ def move(ids: Iterable[int], page_type: PageType, *, actor: Actor, reason: str =
     return moved
 
 
-def spread_first_checks(
-    ids: Iterable[int],
-    *,
-    now: datetime,
-    step: timedelta = FIRST_CHECKS_STEP,
-    window: timedelta = FIRST_CHECKS_WINDOW,
-) -> None:
-    """Plan first visits one `step` apart, closer when they would not fit into `window`; hosts take turns."""
-    ids = list(ids)
+def spread_first_checks(ids: Iterable[int], *, now: datetime) -> None:
+    """Plan first visits of these monitors as `first_times` says."""
+    wanted = list(ids)
+    for chunk in _chunks(wanted):
+        Monitor.objects.filter(pk__in=chunk).update(plan_reason="first")
+    rows = [row for chunk in _chunks(wanted) for row in Monitor.objects.filter(pk__in=chunk).only("pk", "site_id")]
+    for monitor, at in zip(rows, first_times([row.site_id for row in rows], now=now), strict=True):
+        monitor.next_check_at = at
+    Monitor.objects.bulk_update(rows, ["next_check_at"], batch_size=_CHUNK)
+
+
+def first_times(
+    sites: Sequence[int], *, now: datetime, step: timedelta = FIRST_CHECKS_STEP, window: timedelta = FIRST_CHECKS_WINDOW
+) -> list[datetime]:
+    """When each of some monitors is first visited, given their sites' ids in the same order.
+
+    One `step` apart, closer when they would not fit into `window`. Sites take turns: with monitors of the sites
+    7, 7, 8 the first of 7 goes first, then the one of 8, then the second of 7.
+    """
+    if not sites:
+        return []
     by_site: dict[int, list[int]] = {}
-    for chunk in _chunks(ids):
-        for pk, site in Monitor.objects.filter(pk__in=chunk).order_by("pk").values_list("pk", "site_id"):
-            by_site.setdefault(site, []).append(pk)
-    turns = [pk for pk in chain.from_iterable(zip_longest(*by_site.values())) if pk is not None]
-    if not turns:
-        return
+    for place, site in enumerate(sites):
+        by_site.setdefault(site, []).append(place)
+    turns = [place for place in chain.from_iterable(zip_longest(*by_site.values())) if place is not None]
     step = min(step, window / len(turns))
-    for places in _chunks(list(enumerate(turns))):
-        Monitor.objects.bulk_update(
-            [Monitor(pk=pk, next_check_at=now + place * step, plan_reason="first") for place, pk in places],
-            ["next_check_at", "plan_reason"],
-        )
+    times = [now] * len(turns)
+    for turn, place in enumerate(turns):
+        times[place] = now + turn * step
+    return times
 
 
 def _switch(ids: Iterable[int], *, enabled: bool, actor: Actor) -> int:
@@ -285,7 +298,7 @@ def _switch(ids: Iterable[int], *, enabled: bool, actor: Actor) -> int:
             switched = list(Monitor.objects.filter(pk__in=chunk).exclude(enabled=enabled).values_list("pk", flat=True))
             count += Monitor.objects.filter(pk__in=switched, enabled=not enabled).update(enabled=enabled)
             SettingChange.objects.bulk_create(
-                [_log(actor, "enabled", not enabled, enabled, monitor_id=pk) for pk in switched]
+                [log_entry(actor, "enabled", not enabled, enabled, monitor_id=pk) for pk in switched]
             )
     return count
 
@@ -314,8 +327,9 @@ def _refuse_unknown(names: Iterable[str], allowed: tuple[str, ...]) -> None:
         )
 
 
-def _log(actor: Actor, name: str, old: Any, new: Any, *, reason: str = "", **owner: Any) -> SettingChange:
-    person = _person(actor)
+def log_entry(actor: Actor, name: str, old: Any, new: Any, *, reason: str = "", **owner: Any) -> SettingChange:
+    """An unsaved row of the record of settings; `owner` is monitor, monitor_id or page_type."""
+    person = person_of(actor)
     return SettingChange(
         actor=person,
         actor_name=person.get_username() if person else "",
@@ -327,7 +341,8 @@ def _log(actor: Actor, name: str, old: Any, new: Any, *, reason: str = "", **own
     )
 
 
-def _person(actor: Actor) -> User | None:
+def person_of(actor: Actor) -> User | None:
+    """The account behind an actor; None for the machine."""
     return actor if isinstance(actor, User) else None
 
 
