@@ -9,6 +9,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
+from .address import link_target
 from .blocks import Block, Draft, Flag, Reading, Region, Surface, freeze
 from .region import Choice, choose
 from .script import script_of
@@ -59,13 +60,15 @@ def read(
     guard = _guard(html, limits)
     if guard:
         return _flat_reading(html, guard, limits, flags)
-    parser, outline = _walked(html, (*ignore_selectors, *field_selectors))
+    parser, outline = _walked(html, (*ignore_selectors, *field_selectors), main_selector)
     root = parser.root
     seen = len(root.text_lexbor() or "") - outline.skipped if root is not None else 0
     extras = _embedded(outline, limits, flags)
     choice = choose(outline, wanted=_matching(parser, (main_selector,)), remembered=remembered_region)
     if main_selector and choice.how != "selector":
         flags.append(Flag("selector-missing", main_selector))
+    if remembered_region and choice.how not in ("selector", "remembered"):
+        flags.append(Flag("region-moved", f"{remembered_region} -> {choice.path}"))
     if outline.plaintext:
         flags.append(Flag("plaintext", "markup after <plaintext> is shown as text"))
     if outline.kept != seen:
@@ -84,16 +87,30 @@ def read(
     )
 
 
-def _walked(html: str, ignore: tuple[str, ...] = ()) -> tuple[LexborHTMLParser, Outline]:
+def _walked(html: str, ignore: tuple[str, ...] = (), marked: str = "") -> tuple[LexborHTMLParser, Outline]:
     """Parse as a browser with scripts does; a page whose text is all in <noscript> as one without."""
-    parser = LexborHTMLParser(html, options=_OPTIONS, scripting=True)
-    outline = walk(parser.root, ignored=_matching(parser, ignore))
+    parser, outline = _parsed(html, ignore, marked, scripting=True)
     if outline.noscripts:
         unscripted = sum(len(_ANY_TAG.sub("", text).strip()) for _, _, text in outline.noscripts)
-        if unscripted > 300 and unscripted > 2 * sum(len(r.text) for r in outline.runs if r.surface is Surface.VISIBLE):
-            parser = LexborHTMLParser(html, options=_OPTIONS, scripting=False)
-            outline = walk(parser.root, ignored=_matching(parser, ignore), unscripted=True)
+        if unscripted > _NOSCRIPT_MIN and unscripted > 2 * _visible_chars(outline):
+            return _parsed(html, ignore, marked, scripting=False)
     return parser, outline
+
+
+_NOSCRIPT_MIN: Final = 300
+"""Characters in <noscript> from which it may be the page itself, put there for readers without scripts."""
+
+
+def _parsed(html: str, ignore: tuple[str, ...], marked: str, *, scripting: bool) -> tuple[LexborHTMLParser, Outline]:
+    parser = LexborHTMLParser(html, options=_OPTIONS, scripting=scripting)
+    outline = walk(
+        parser.root, ignored=_matching(parser, ignore), marked=_matching(parser, (marked,)), unscripted=not scripting
+    )
+    return parser, outline
+
+
+def _visible_chars(outline: Outline) -> int:
+    return sum(len(r.text) for r in outline.runs if r.surface is Surface.VISIBLE)
 
 
 # -- guards ---------------------------------------------------------------------------
@@ -248,7 +265,8 @@ def _blocks(outline: Outline, choice: Choice, extras: list[tuple[int, Box, list[
     waiting = list(reversed(extras))
 
     def add(run: Run, region: Region, path: str) -> None:
-        text, surface, hrefs = run.text, run.surface, run.hrefs
+        text, surface = run.text, run.surface
+        hrefs = tuple(filter(None, map(link_target, run.hrefs))) if run.hrefs else ()
         key = path if surface is Surface.VISIBLE else f"{path}>{surface}"
         number = counts.get(key, 0)
         counts[key] = number + 1
@@ -262,7 +280,7 @@ def _blocks(outline: Outline, choice: Choice, extras: list[tuple[int, Box, list[
                     script, hrefs,
                 )
             )  # fmt: skip
-        if hrefs and region is Region.MAIN:
+        if hrefs:
             targets = " ".join(hrefs)
             drafts.append(
                 Draft(

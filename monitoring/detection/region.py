@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import accumulate
 from typing import Final
 
 from .blocks import Surface
 from .walk import HEADINGS, Box, Outline, Run
 
-_HEAVY_SHARE: Final = 0.45
+_HEAVY_SHARE: Final = 0.6
 """An element with more than this share of the prose is never left out for its name alone."""
 
 _REST_MIN: Final = 200.0
@@ -49,9 +50,11 @@ _FURNITURE_NAMES: Final = re.compile(
     r"nav(?:bar|igation)?|menu|breadcrumbs?|pagination|pager|"
     r"popular\w*|trending\w*|most-?read|widgets|widget-?area|toolbar\w*|skip-?link\w*|site-?header|masthead|top-?bar|"
     r"modal|popup|lightbox\w*|copyright|tag-?(?:list|links|cloud)|tags|"
-    r"author-?(?:bio|box|info)|bio-?box|post-?(?:meta|nav|tags)|entry-?(?:meta|footer|utility)|byline\w*"
+    r"author-?(?:bio|box|info)|bio-?box|bio|post-?(?:meta|nav|tags)|entry-?(?:meta|footer|utility)|byline\w*|by-?line|"
+    r"carousel\w*|disclaimer\w*|print\w*|notifications?|tooltip\w*|timestamp|metadata"
     r")(?:$|[-_\s])"
 )
+_CAMEL: Final = re.compile(r"([a-z])([A-Z])")
 _NAMED_TAGS: Final = frozenset("div section ul ol dl table form header li span fieldset figure center".split())
 
 
@@ -81,8 +84,19 @@ def prose_mass(run: Run) -> float:
 
 
 def choose(outline: Outline, *, wanted: frozenset[int] = frozenset(), remembered: str = "") -> Choice:
-    """The main region of a walked page."""
+    """The main region of a walked page.
+
+    wanted: elements (by `mem_id`) a person chose; they are taken whole, nothing inside them is furniture.
+    remembered: `path` of an earlier choice; taken again if it still holds enough of the prose.
+    """
     runs, boxes = outline.runs, outline.boxes
+    if wanted:
+        chosen = [box for box in boxes if box.mem_id in wanted]
+        if chosen:
+            keep = [False] * len(runs)
+            for box in chosen:
+                keep[box.first : box.last] = [True] * (box.last - box.first)
+            return Choice(chosen[0], "selector", address(chosen[0], boxes), keep)
     mass = [prose_mass(run) for run in runs]
     teasers = _teasers(runs, mass)
     whole = sum(mass)
@@ -94,20 +108,63 @@ def choose(outline: Outline, *, wanted: frozenset[int] = frozenset(), remembered
     dropped = _furniture(boxes, mass, len(runs))
     spread = _concentration(runs, mass, dropped) < _SPREAD
     pure = [0.0, *accumulate(0.0 if d else m for m, d in zip(mass, dropped, strict=True))]
-    length = [0, *accumulate(0 if d or r.surface is not Surface.VISIBLE else len(r.text) for r, d in zip(runs, dropped, strict=True))]
-    if pure[-1] < _THIN:
-        return _choose_thin(outline, dropped)
-    purity = _PURITY_SPREAD if spread else _PURITY
-    title = next((i for i, r in enumerate(runs) if r.tag == "h1" and r.text and not dropped[i]), -1)
-    best, score = None, -1.0
+    length = _lengths(runs, dropped)
+    best = _recall(remembered, boxes, pure) if remembered else None
+    how = "remembered"
+    if best is None:
+        if pure[-1] < _THIN:
+            best = _thin(outline, dropped)
+            spread = True
+        else:
+            best = _densest(outline, pure, length, dropped, spread=spread)
+        if best is None:
+            return Choice(None, "whole", "", [not d for d in dropped])
+        how = "landmark" if best.tag in _LANDMARKS else "prose"
+    first, last = best.first, best.last
+    keep = [first <= i < last and not dropped[i] for i in range(len(runs))]
+    if not spread:
+        _prune(runs, mass, keep, teasers)
+    return Choice(best, how, address(best, boxes), keep)
+
+
+def address(box: Box, boxes: list[Box]) -> str:
+    """The box's path and its number among the boxes of that path, such as "html/body/div#page/article[1]"."""
+    number = 0
+    for other in boxes:
+        if other is box:
+            break
+        if other.tag == box.tag and other.path == box.path:
+            number += 1
+    return f"{box.path}[{number}]"
+
+
+def _recall(remembered: str, boxes: list[Box], pure: list[float]) -> Box | None:
+    """The box of a remembered address, if it still holds enough of the page's prose."""
+    path, _, number = remembered.rpartition("[")
+    tag = re.split(r"[#.]", path.rpartition("/")[2], maxsplit=1)[0]
+    left = int(number.rstrip("]")) if number.rstrip("]").isdigit() else 0
     for box in boxes:
+        if box.tag == tag and box.path == path:
+            if left == 0:
+                return box if pure[box.last] - pure[box.first] >= _REMEMBERED_SHARE * pure[-1] else None
+            left -= 1
+    return None
+
+
+def _densest(
+    outline: Outline, pure: list[float], length: list[int], dropped: list[bool], *, spread: bool
+) -> Box | None:
+    """The box with the best product of completeness and purity."""
+    purity = _PURITY_SPREAD if spread else _PURITY
+    title = _title(outline, dropped)
+    best, score = None, -1.0
+    least = _COMPLETE_MIN * pure[-1]
+    for box in outline.boxes:
         first, last = box.first, box.last
         held = pure[last] - pure[first]
-        if held <= 0.0:
+        if held < least:
             continue
         recall = held / pure[-1]
-        if recall < 0.3:
-            continue
         precision = min(1.0, held / max(1.0, length[last] - length[first]))
         value = recall * precision**purity
         if box.tag in _LANDMARKS and recall >= _LANDMARK_SHARE:
@@ -116,17 +173,16 @@ def choose(outline: Outline, *, wanted: frozenset[int] = frozenset(), remembered
             value *= _TITLE_BONUS
         if value >= score:
             best, score = box, value
-    if best is None:
-        return Choice(None, "whole", "", [True] * len(runs))
-    best = _with_siblings(best, boxes, pure)
-    first, last = best.first, best.last
-    keep = [first <= i < last and not dropped[i] for i in range(len(runs))]
-    if not spread:
-        _prune(runs, mass, keep, teasers)
-    how = "landmark" if best.tag in _LANDMARKS else "prose"
-    return Choice(best, how, best.path, keep)
+    return _with_siblings(best, outline.boxes, pure) if best is not None else None
 
 
+def _title(outline: Outline, dropped: list[bool]) -> int:
+    """Index of the first h1 that is no furniture, -1 for none."""
+    return next((i for i, r in enumerate(outline.runs) if r.tag == "h1" and r.text and not dropped[i]), -1)
+
+
+_COMPLETE_MIN: Final = 0.3
+_REMEMBERED_SHARE: Final = 0.3
 _LANDMARKS: Final = frozenset({"main", "article"})
 _LANDMARK_BONUS: Final = 1.1
 _TITLE_BONUS: Final = 1.1
@@ -149,21 +205,27 @@ def _with_siblings(best: Box, boxes: list[Box], pure: list[float]) -> Box:
     return parent if beside >= _SIBLING_SHARE * held else best
 
 
-def _choose_thin(outline: Outline, dropped: list[bool]) -> Choice:
+def _thin(outline: Outline, dropped: list[bool]) -> Box | None:
     """The region of a page that is not made of prose: all its text counts, links too."""
-    runs = outline.runs
-    length = [0, *accumulate(0 if d or r.surface is not Surface.VISIBLE else len(r.text) for r, d in zip(runs, dropped, strict=True))]
-    title = next((i for i, r in enumerate(runs) if r.tag == "h1" and r.text and not dropped[i]), -1)
+    length = _lengths(outline.runs, dropped)
+    title = _title(outline, dropped)
     best: Box | None = None
     for box in outline.boxes:
         share = (length[box.last] - length[box.first]) / max(1, length[-1])
         landmark = box.tag in _LANDMARKS or box.attrs.get("role") == "main"
         if share >= 0.8 or (share >= 0.4 and (landmark or box.first <= title < box.last)):
             best = box
-    if best is None:
-        return Choice(None, "whole", "", [not d for d in dropped])
-    keep = [best.first <= i < best.last and not d for i, d in enumerate(dropped)]
-    return Choice(best, "landmark" if best.tag in _LANDMARKS else "prose", best.path, keep)
+    return best
+
+
+def _lengths(runs: list[Run], dropped: list[bool]) -> list[int]:
+    return [
+        0,
+        *accumulate(
+            0 if gone or run.surface is not Surface.VISIBLE else len(run.text)
+            for run, gone in zip(runs, dropped, strict=True)
+        ),
+    ]
 
 
 _LISTING_SHARE: Final = 0.8
@@ -199,6 +261,9 @@ def _prune(runs: list[Run], mass: list[float], keep: list[bool], teasers: list[t
     for index, run in enumerate(runs):
         if keep[index] and run.link_chars and run.link_chars >= 0.6 * len(run.text) and run.tag != "p":
             keep[index] = False
+    for index, run in enumerate(runs):
+        if keep[index] and len(run.text) < 80 and (run.tag in ("label", "legend", "option") or _is_meta(run.box)):
+            keep[index] = False
     first = next((i for i, k in enumerate(keep) if k and mass[i] >= _BODY_MIN), -1)
     if first < 0:
         return
@@ -211,6 +276,14 @@ def _prune(runs: list[Run], mass: list[float], keep: list[bool], teasers: list[t
             keep[index] = keep[index] and _parent(runs[index]) in bodies
 
 
+_META_NAMES: Final = re.compile(r"(?:^|[-_\s])(?:dates?|time|author|by-?line|posted|published|meta|credits?|kicker|label|count)(?:$|[-_\s])")
+
+
+def _is_meta(box: Box) -> bool:
+    attrs = box.attrs
+    return bool(attrs) and _META_NAMES.search(f"{attrs.get('class') or ''} {attrs.get('id') or ''}".lower()) is not None
+
+
 def _parent(run: Run) -> int:
     box: Box | None = run.box
     while box is not None and box.tag in _LEAVES:
@@ -218,7 +291,7 @@ def _parent(run: Run) -> int:
     return id(box)
 
 
-_BODY_MIN: Final = 40.0
+_BODY_MIN: Final = 60.0
 
 _TEASER_MIN: Final = 3
 
@@ -248,6 +321,19 @@ def _teasers(runs: list[Run], mass: list[float]) -> list[tuple[int, int]]:
     return pairs
 
 
+@lru_cache(maxsize=16384)
+def _furniture_name(classes: str, ident: str) -> tuple[str, bool] | None:
+    """What in these class and id tokens names furniture, and whether it is one of the strong names."""
+    names = f"{classes[:300]} {ident[:100]}"
+    if len(names) == 1:
+        return None
+    lower = names.lower()
+    if lower != names:
+        lower = _CAMEL.sub(r"\1-\2", names).lower()
+    found = _FURNITURE_NAMES.search(lower)
+    return (found[0], bool(found["strong"])) if found else None
+
+
 def _furniture(boxes: list[Box], mass: list[float], count: int) -> list[bool]:
     """For each run whether it stands in furniture, by the tag, role or name of an element around it."""
     sums = [0.0, *accumulate(mass)]
@@ -267,12 +353,12 @@ def _furniture(boxes: list[Box], mass: list[float], count: int) -> list[bool]:
             if held <= (strong_limit if box.tag == "footer" else limit):
                 dropped[first:last] = [True] * (last - first)
         elif attrs and box.tag in _NAMED_TAGS:
-            names = f"{attrs.get('class') or ''} {attrs.get('id') or ''}".lower()
-            found = _FURNITURE_NAMES.search(names) if len(names) > 1 else None
+            found = _furniture_name(attrs.get("class") or "", attrs.get("id") or "")
             if found is not None and held <= strong_limit:
-                if found["strong"]:
-                    strong.add(found[0])
-                named.setdefault(found[0], []).append(box)
+                name, is_strong = found
+                if is_strong:
+                    strong.add(name)
+                named.setdefault(name, []).append(box)
     for name, group in named.items():
         if sum(sums[b.last] - sums[b.first] for b in group) <= (strong_limit if name in strong else limit):
             for box in group:

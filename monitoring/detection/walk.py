@@ -16,7 +16,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from .address import extend, label, link_target
+from .address import extend, label
 from .blocks import Surface
 
 type Attrs = dict[str, str | None]
@@ -90,7 +90,9 @@ class Outline:
 
 
 # Kinds of element, as plain integers: they are compared for every node of every page.
-_INLINE, _BLOCK, _LIST, _ROW, _CELL, _PRE, _CUSTOM, _LINK, _BR, _SKIP, _SPECIAL, _HEAD = range(12)
+# The order matters: up to _LINK they have attributes and children that are walked alike; between _INLINE and _LINK they
+# have boxes; between _INLINE and _CUSTOM they end a run.
+_INLINE, _BLOCK, _LIST, _ROW, _CELL, _PRE, _CUSTOM, _LINK, _BR, _SKIP, _SPECIAL, _HEAD, _IGNORED = range(13)
 
 _BLOCK_TAGS: Final = (
     "html body div p h1 h2 h3 h4 h5 h6 li dt dd main article section nav aside header footer address blockquote center "
@@ -175,11 +177,12 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
     *,
     surface: Surface = Surface.VISIBLE,
     ignored: frozenset[int] = frozenset(),
+    marked: frozenset[int] = frozenset(),
     unscripted: bool = False,
 ) -> Outline:
     """The outline of the tree under `root`, without the elements whose `mem_id` is in `ignored`.
 
-    surface: what the text of this tree is to its reader unless something in the tree hides it. unscripted: the tree was
+    marked: elements (by `mem_id`) that get a box even if they are inline. surface: what the text of this tree is to its reader unless something in the tree hides it. unscripted: the tree was
     parsed as by a browser without scripts, and <noscript> is shown.
     """
     out = Outline()
@@ -210,7 +213,7 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
             if cells:
                 _release(cells, runs, box)
                 cells = []
-            runs.append(Run(text, tag, box, surface, link_chars, tuple(hrefs), list_id))
+            runs.append(Run(text, tag, box, surface, link_chars, tuple(hrefs) if hrefs else (), list_id))
             link_chars = 0
             hrefs.clear()
 
@@ -228,6 +231,15 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
             link_chars = 0
             hrefs.clear()
 
+    def set_aside(hidden_by: str) -> _Rest:
+        """Put the current run aside for an element inside it that is read as runs of its own."""
+        nonlocal link_chars
+        rest = (surface, list_id, in_pre, cells, hidden_by, len(runs), (parts.copy(), hrefs.copy(), link_chars))
+        parts.clear()
+        hrefs.clear()
+        link_chars = 0
+        return rest
+
     def note(text: str | None, what: Surface) -> None:
         """A run of its own for words outside the flow: an attribute, a style."""
         words = " ".join((text or "").split())
@@ -236,6 +248,8 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
             runs.append(Run(words, name, box, surface if hidden else what, 0, (), list_id))
 
     stack: list[tuple[LexborNode, int, Box, str, _Rest | None]] = []
+    exceptional = bool(ignored or marked or unscripted)
+    tags = _TAGS
     node = root
     while True:
         child = None
@@ -257,18 +271,85 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
             else:
                 parts.append(text)
                 if links_open:
-                    link_chars += len(" ".join(text.split()))
+                    link_chars += len(text.strip())
         elif number != _COMMENT_ID:
-            known = _TAGS.get(number)
-            if known is not None:
-                kind, name = known
+            if number in tags:
+                kind, name = tags[number]
             else:
                 name = node.tag or ""
                 kind = _KINDS.get(name, _CUSTOM if "-" in name else _INLINE)
-            if unscripted and name == "noscript":
-                kind = _BLOCK if tag != "head" else _HEAD
-            if ignored and node.mem_id in ignored:
-                out.skipped += len(node.text_lexbor() or "")
+            if exceptional:
+                if unscripted and name == "noscript":
+                    kind = _BLOCK if tag != "head" else _HEAD
+                if node.mem_id in marked and kind in (_INLINE, _LINK):
+                    kind = _CUSTOM
+                if node.mem_id in ignored:
+                    out.skipped += len(node.text_lexbor() or "")
+                    kind = _IGNORED
+            if kind <= _LINK:
+                attrs = node.attributes
+                hidden_by = ""
+                if attrs and not _SPEAKING.isdisjoint(attrs):
+                    if surface is not Surface.HIDDEN and name not in _NEVER_HIDDEN:
+                        hidden_by = hides(attrs)
+                    for key in ("title", "aria-label", "placeholder"):
+                        if key in attrs:
+                            note(attrs[key], Surface.ATTRIBUTE)
+                if name in _FALLBACK and surface is not Surface.HIDDEN:
+                    hidden_by = "fallback"
+                child = node.first_child
+                if kind == _LINK:
+                    target = attrs.get("href")
+                    if hidden_by and child is not None:
+                        stack.append((node, _LINK, box, tag, set_aside(hidden_by)))
+                        surface = Surface.HIDDEN
+                        links_open += 1
+                    elif child is not None:
+                        if parts and after_link == len(parts):
+                            parts.append(" ")  # neighbouring links are words of their own
+                        stack.append((node, _LINK, box, tag, None))
+                        links_open += 1
+                    if target and target[0] != "#":
+                        hrefs.append(target)
+                elif child is None:
+                    if _INLINE < kind < _CUSTOM and (parts or hrefs):
+                        flush()
+                elif kind == _INLINE:
+                    if hidden_by:
+                        stack.append((node, _INLINE, box, tag, set_aside(hidden_by)))
+                        surface = Surface.HIDDEN
+                    else:
+                        stack.append((node, _INLINE, box, tag, None))
+                else:
+                    rest: _Rest | None = None
+                    if kind != _CUSTOM:
+                        if parts or hrefs:
+                            flush()
+                        if kind != _BLOCK or hidden_by or cells:
+                            if cells and kind != _CELL:
+                                _release(cells, runs, box)
+                                cells = []
+                            rest = (surface, list_id, in_pre, cells, hidden_by, len(runs), None)
+                            if kind == _LIST:
+                                list_id = lists
+                                lists += 1
+                            elif kind == _ROW:
+                                cells = []
+                            elif kind == _PRE:
+                                in_pre = True
+                                out.plaintext = out.plaintext or name == "plaintext"
+                    elif hidden_by:
+                        rest = set_aside(hidden_by)
+                    if hidden_by:
+                        surface = Surface.HIDDEN
+                    stack.append((node, kind, box, tag, rest))
+                    box = Box(box, name, attrs, len(runs), node.mem_id)
+                    boxes.append(box)
+                    if kind != _CUSTOM:
+                        tag = name
+                        if name in _ROOTS:
+                            out.lang = out.lang or attrs.get("lang") or attrs.get("xml:lang") or ""
+                            out.direction = out.direction or attrs.get("dir") or ""
             elif kind == _BR:
                 if parts:
                     if parts[-1] == "\n" or (parts[-1] == " " and len(parts) > 1 and parts[-2] == "\n"):
@@ -291,16 +372,14 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
                         note(attrs.get("alt"), Surface.ATTRIBUTE)
                         note(attrs.get("title"), Surface.ATTRIBUTE)
                 elif name == "svg":  # its words are labels of a picture
-                    child = node.first_child
-                    if child is not None:
-                        rest = (surface, list_id, in_pre, cells, "", len(runs), (parts.copy(), hrefs.copy(), link_chars))
-                        stack.append((node, _SPECIAL, box, tag, rest))
-                        parts.clear()
-                        hrefs.clear()
-                        link_chars = 0
+                    if (node.text_lexbor() or "").strip():
+                        child = node.first_child
+                        stack.append((node, _SPECIAL, box, tag, set_aside("")))
                         tag = "svg"
                         if surface is not Surface.HIDDEN:
                             surface = Surface.ATTRIBUTE
+                    else:
+                        out.skipped += len(node.text_lexbor() or "")
                 elif name == "input":
                     if (attrs.get("type") or "text").lower() not in _UNREAD_INPUTS:
                         for key in ("value", "placeholder", "aria-label", "title"):
@@ -322,88 +401,6 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
                     elif "content" in text:
                         for match in _STYLE_CONTENT.finditer(text[:_STYLE_CAP]):
                             note(match[1] or match[2], Surface.STYLE)
-            else:
-                attrs = node.attributes
-                hidden_by = ""
-                if attrs and not _SPEAKING.isdisjoint(attrs):
-                    if surface is not Surface.HIDDEN and name not in _NEVER_HIDDEN:
-                        hidden_by = hides(attrs)
-                    for key in ("title", "aria-label", "placeholder"):
-                        if key in attrs:
-                            note(attrs[key], Surface.ATTRIBUTE)
-                if name in _FALLBACK and surface is not Surface.HIDDEN:
-                    hidden_by = "fallback"
-                child = node.first_child
-                if kind == _INLINE:
-                    if child is not None:
-                        rest = None
-                        if hidden_by:
-                            outer = (parts.copy(), hrefs.copy(), link_chars)
-                            rest = (surface, list_id, in_pre, cells, hidden_by, len(runs), outer)
-                            parts.clear()
-                            hrefs.clear()
-                            link_chars = 0
-                            surface = Surface.HIDDEN
-                        stack.append((node, _INLINE, box, tag, rest))
-                elif kind == _LINK:
-                    rest = None
-                    if hidden_by and child is not None:
-                        outer = (parts.copy(), hrefs.copy(), link_chars)
-                        rest = (surface, list_id, in_pre, cells, hidden_by, len(runs), outer)
-                        parts.clear()
-                        hrefs.clear()
-                        link_chars = 0
-                        surface = Surface.HIDDEN
-                    elif parts and after_link == len(parts):
-                        parts.append(" ")  # neighbouring links are words of their own
-                    target = attrs.get("href")
-                    if target:
-                        target = link_target(target)
-                        if target:
-                            hrefs.append(target)
-                    if child is not None:
-                        links_open += 1
-                        stack.append((node, _LINK, box, tag, rest))
-                elif child is None:
-                    if kind != _CUSTOM and (parts or hrefs):
-                        flush()
-                else:
-                    rest = None
-                    if kind == _CUSTOM:
-                        if hidden_by:
-                            outer = (parts.copy(), hrefs.copy(), link_chars)
-                            rest = (surface, list_id, in_pre, cells, hidden_by, len(runs), outer)
-                            parts.clear()
-                            hrefs.clear()
-                            link_chars = 0
-                            surface = Surface.HIDDEN
-                    else:
-                        if parts or hrefs:
-                            flush()
-                        if kind != _BLOCK or hidden_by or cells:
-                            if cells and kind != _CELL:
-                                _release(cells, runs, box)
-                                cells = []
-                            rest = (surface, list_id, in_pre, cells, hidden_by, len(runs), None)
-                            if hidden_by:
-                                surface = Surface.HIDDEN
-                            if kind == _LIST:
-                                list_id = lists
-                                lists += 1
-                            elif kind == _ROW:
-                                cells = []
-                            elif kind == _PRE:
-                                in_pre = True
-                                out.plaintext = out.plaintext or name == "plaintext"
-                    inner = Box(box, name, attrs, len(runs), node.mem_id)
-                    boxes.append(inner)
-                    stack.append((node, kind, box, tag, rest))
-                    box = inner
-                    if kind != _CUSTOM:
-                        tag = name
-                    if name == "html" or name == "body":
-                        out.lang = out.lang or attrs.get("lang") or attrs.get("xml:lang") or ""
-                        out.direction = out.direction or attrs.get("dir") or ""
         if child is not None:
             node = child
             continue
@@ -418,19 +415,16 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
                 node = following
                 break
             node, kind, outer_box, outer_tag, rest = stack.pop()
-            if kind == _INLINE and rest is None:
-                continue
             if kind == _LINK:
                 links_open -= 1
                 after_link = len(parts)
-                if rest is None:
-                    continue
             if rest is None:
-                if kind != _CUSTOM and (parts or hrefs):
-                    flush()
-                box.last = len(runs)
-                box = outer_box
-                tag = outer_tag
+                if _INLINE < kind < _LINK:
+                    if kind != _CUSTOM and (parts or hrefs):
+                        flush()
+                    box.last = len(runs)
+                    box = outer_box
+                    tag = outer_tag
                 continue
             was_surface, was_list, was_pre, was_cells, hidden_by, first, outer = rest
             if outer is not None:
@@ -449,7 +443,7 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
                 for run in runs[first:]:
                     if run.surface is Surface.HIDDEN:
                         run.surface = base
-            if kind != _LINK and kind != _INLINE and kind != _SPECIAL:
+            if _INLINE < kind < _LINK:
                 box.last = len(runs)
             surface, list_id, in_pre = was_surface, was_list, was_pre
             box, tag = outer_box, outer_tag
@@ -459,6 +453,7 @@ _FALLBACK: Final = frozenset({"video", "audio", "canvas", "object"})
 """What stands in these is shown by browsers only that cannot show the thing itself."""
 
 _NEVER_HIDDEN: Final = frozenset({"html", "body", "main"})
+_ROOTS: Final = frozenset({"html", "body"})
 
 
 def _only_text(node: LexborNode) -> str:
