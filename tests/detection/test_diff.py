@@ -128,3 +128,237 @@ def test_summary_and_places_tell_the_story() -> None:
     assert summary(document) == [("entry-removed", 1), ("sentence-added", 1)]
     assert first_places(document, 1)[0]["added"] == "Support mail is kept for good."
     assert diff_hash(document) == diff_hash(diff(old, new))
+
+
+def test_one_unchanged_word_between_two_changes_is_taken_in() -> None:
+    document = diff(make_reading("pay the fee in one week or so"), make_reading("pay a fee by one week or so"))
+
+    assert only(document) == [["=", "pay "], ["-", "the fee in"], ["+", "a fee by"], ["=", " one week or so"]]
+
+
+def test_two_unchanged_words_keep_two_changes_apart() -> None:
+    document = diff(make_reading("pay the yearly fee in one week"), make_reading("pay a yearly fee by one week"))
+
+    assert [segment[0] for segment in only(document)] == ["=", "-", "+", "=", "-", "+", "="]
+
+
+def test_chinese_changes_are_not_joined_across_a_comma() -> None:
+    document = diff(make_reading("我们收集甲，乙方信息", lang="zh"), make_reading("我们收集丙，丁方信息", lang="zh"))
+
+    assert [segment[:2] for segment in only(document)] == [
+        ["=", "我们收集"],
+        ["-", "甲"],
+        ["+", "丙"],
+        ["=", "，"],
+        ["-", "乙"],
+        ["+", "丁"],
+        ["=", "方信息"],
+    ]
+    assert (document["unit"], document["added"], document["removed"], document["total"]) == ("characters", 2, 2, 9)
+
+
+def test_japanese_is_cut_by_runs_of_one_script() -> None:
+    document = diff(
+        make_reading("当社は、ご本人の同意を得た場合に限り、第三者に提供します。", lang="ja"),
+        make_reading("当社は、第三者に提供することがあります。", lang="ja"),
+    )
+
+    assert [segment for segment in only(document) if segment[0] != "="] == [
+        ["-", "ご本人の同意を得た場合に限り、"],
+        ["-", "します"],
+        ["+", "することがあります"],
+    ]
+
+
+def test_thai_is_cut_by_clusters() -> None:
+    document = diff(make_reading("ค่าบริการที่นี่", lang="th"), make_reading("ค่าบริการที่โน่น", lang="th"))
+
+    marks = [segment[1] for segment in only(document) if segment[0] in "-+"]
+    assert marks == ["นี่", "โน่น"]
+
+
+def test_little_in_common_shows_before_and_after() -> None:
+    was = "This list is updated as certificates are issued, renewed or withdrawn, and was last reviewed in October."
+    now = "Our quality team checks it monthly. Certificates under renewal stay here until a decision is made."
+    document = diff(make_reading("Notes follow.", was), make_reading("Notes follow.", now))
+
+    (row,) = changed(document)
+    assert (row["op"], row["before"], row["after"]) == ("rewritten", [["-", was]], [["+", now]])
+
+
+def test_appended_text_is_never_a_rewrite() -> None:
+    document = diff(
+        make_reading("We may end this."), make_reading("We may end this." + " Nobody else may do so at any time." * 4)
+    )
+
+    assert [row["op"] for row in changed(document)] == ["reworded"]
+    assert summary(document) == [("sentence-added", 4)]
+
+
+def test_an_inserted_sentence_is_marked_as_a_sentence() -> None:
+    document = diff(
+        make_reading("We log visits. We log errors. We log in."),
+        make_reading("We log visits. We log errors. We log clicks. We log in."),
+    )
+
+    assert [segment for segment in only(document) if segment[0] == "+"] == [["+", "We log clicks."]]
+
+
+def test_reordered_entries_are_moves() -> None:
+    entries = [f"* Supplier {name}" for name in ("Abrel", "Kelder", "Lysne", "Marrow")]
+    document = diff(make_reading(*entries), make_reading(entries[3], *entries[:3]))
+
+    assert document["counts"] == {"reworded": 0, "rewritten": 0, "added": 0, "removed": 0, "moved": 1}
+    assert (document["added"], document["removed"]) == (0, 0)
+
+
+def test_a_moved_and_edited_block_is_a_move_with_marks() -> None:
+    long = "Children. Our services are not directed to people under 16, and we never knowingly collect the data of anybody younger."
+    stay = [f"Paragraph number {n} stays where it is." for n in range(6)]
+    document = diff(make_reading(long, *stay), make_reading(*stay, long.replace("16", "18")))
+
+    source, target = changed(document)
+    assert (source["op"], target["op"]) == ("moved_from", "moved_to")
+    assert [segment for segment in target["segments"] if segment[0] != "="] == [["-", "16"], ["+", "18"]]
+    assert source["segments"] == [["=", long]]
+
+
+def test_a_short_block_that_repeats_is_not_called_moved() -> None:
+    document = diff(
+        make_reading("Read more", "One thing.", "Another thing."),
+        make_reading("One thing.", "Another thing.", "Read more"),
+    )
+
+    assert document["moved"] == 0
+    assert document["counts"]["added"] == document["counts"]["removed"] == 1
+
+
+def test_a_heading_that_travels_with_its_paragraph_moves_too() -> None:
+    stay = [f"Paragraph number {n} stays where it is." for n in range(6)]
+    document = diff(make_reading("# Minors", CHILDREN, *stay), make_reading(*stay, "# Minors", CHILDREN))
+
+    assert (document["moved"], document["counts"]["added"], document["counts"]["removed"]) == (2, 0, 0)
+
+
+def test_one_removed_entry_is_named() -> None:
+    entries = [
+        f"* {name} · ISO 22000 · {name[:2].upper()}‑{n}07 · valid to 31 Dec 2026"
+        for n, name in enumerate(("Abrel", "Kelder", "Lysne"))
+    ]
+    document = diff(make_reading(*entries), make_reading(entries[0], entries[2]))
+
+    (row,) = changed(document)
+    assert (row["op"], row["segments"]) == ("removed", [["-", entries[1][2:]]])
+    assert summary(document) == [("entry-removed", 1)]
+
+
+def test_letter_case_is_marked() -> None:
+    document = diff(make_reading("each Party agrees to pay"), make_reading("each party agrees to pay"))
+
+    assert [segment for segment in only(document) if segment[0] != "="] == [["-", "Party"], ["+", "party"]]
+
+
+def test_only_markup_changed() -> None:
+    document = diff(Reading((make_block("Same"),)), Reading((make_block("# Same"),)))
+
+    assert (document["places"], document["ignored"]["markup"]) == (0, 1)
+    assert document["say"]["segments"] == []
+
+
+def test_a_link_target_is_one_word() -> None:
+    old, new = (make_block(f"/terms-v{n}.pdf", surface=Surface.LINK) for n in (1, 2))
+    document = diff(make_reading("Terms", more=(old,)), make_reading("Terms", more=(new,)))
+
+    assert only(document) == [["-", "/terms-v1.pdf"], ["+", "/terms-v2.pdf"]]
+    assert summary(document) == [("link-reworded", 1)]
+
+
+def test_unseen_text_that_only_stands_elsewhere_is_no_change() -> None:
+    one, other = (make_block(text, surface=Surface.ATTRIBUTE) for text in ("Back to top", "Close"))
+    document = diff(make_reading("a", more=(one, other)), make_reading("a", more=(other, one)))
+
+    assert document["places"] == 0
+
+
+def test_hidden_text_that_becomes_visible_is_two_places() -> None:
+    text = "You waive all rights to a refund"
+    document = diff(make_reading("a", more=(make_block(text, surface=Surface.HIDDEN),)), make_reading("a", text))
+
+    assert [(row["op"], row["surface"]) for row in changed(document)] == [("added", "visible"), ("removed", "hidden")]
+
+
+def test_the_queue_row_is_centred_on_the_change() -> None:
+    before = "This is what the clause has always said about everything. " * 10
+    document = diff(
+        make_reading(before + "The fee is 10 euro. " + before), make_reading(before + "The fee is 12 euro. " + before)
+    )
+
+    segments = document["say"]["segments"]
+    text = "".join(segment[1] for segment in segments)
+    assert (document["say"]["op"], len(text) <= 220) == ("reworded", True)
+    assert ["-", "10"] in segments
+    assert ["+", "12"] in segments
+    assert text.startswith("…")
+    assert text.endswith("…")
+
+
+def test_the_queue_row_prefers_rewording_and_what_readers_see() -> None:
+    unseen = [make_block(f"/v{n}", surface=Surface.LINK) for n in (1, 2)]
+    document = diff(
+        make_reading("Gone for ever and a day.", "We keep it 12 months.", more=(unseen[0],)),
+        make_reading("We keep it 24 months.", more=(unseen[1],)),
+    )
+
+    assert (document["say"]["op"], document["say"]["surface"]) == ("reworded", "visible")
+
+
+def test_digest_places_are_whole_sentences() -> None:
+    old = make_reading("First sentence stays. We keep it for 12 months. Last one stays.")
+    new = make_reading("First sentence stays. We keep it for 24 months. Last one stays.")
+
+    (place,) = first_places(diff(old, new), 3)
+
+    assert place == {
+        "op": "reworded",
+        "surface": "visible",
+        "removed": "We keep it for 12 months.",
+        "added": "We keep it for 24 months.",
+    }
+
+
+def test_a_run_of_added_blocks_is_one_place() -> None:
+    document = diff(make_reading("Start.", "End."), make_reading("Start.", "One new.", "Two new.", "End."))
+
+    assert [row["place"] for row in changed(document)] == [1, None]
+    assert (document["places"], document["counts"]["added"]) == (1, 2)
+
+
+def test_one_unchanged_block_is_never_folded() -> None:
+    old = make_reading("a 10", "b", "c", "d", "e 10")
+    document = diff(old, make_reading("a 12", "b", "c", "d", "e 12"))
+
+    assert [row["op"] for row in document["blocks"]] == ["reworded", "equal", "equal", "equal", "reworded"]
+
+
+def test_long_unchanged_text_keeps_its_place_in_the_count() -> None:
+    texts = [f"Paragraph {n}. " + "All of this stays the same. " * 20 for n in range(40)]
+    document = diff(
+        make_reading("Fee 10", *texts), make_reading("Fee 12", *texts), limits=Limits(kept_characters=5_000)
+    )
+
+    fold = document["blocks"][-1]
+    assert (fold["op"], fold["count"]) == ("fold", 39)
+    assert 0 < len(fold["blocks"]) < 39
+    assert document["cut"] > 0
+    assert not document["simplified"]
+
+
+def test_first_reading_is_all_added() -> None:
+    document = diff(Reading(()), make_reading("One.", "Two."))
+
+    assert (document["added"], document["removed"], document["places"]) == (2, 0, 1)
+
+
+def test_apply_refuses_an_unknown_side() -> None:
+    with pytest.raises(ValueError, match="'old' or 'new'"):
+        apply(diff(Reading(()), Reading(())), "both")

@@ -110,7 +110,7 @@ def all_segments(document: dict[str, Any]) -> list[list[str]]:
 
 
 @given(page_pairs())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_the_document_rebuilds_both_sides(pages: tuple[Reading, Reading]) -> None:
     old, new = pages
 
@@ -122,7 +122,7 @@ def test_the_document_rebuilds_both_sides(pages: tuple[Reading, Reading]) -> Non
 
 
 @given(page_pairs())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_unseen_surfaces_lose_nothing(pages: tuple[Reading, Reading]) -> None:
     old, new = pages
     document = diff(old, new, limits=LIMITS)
@@ -140,7 +140,7 @@ def test_unseen_surfaces_lose_nothing(pages: tuple[Reading, Reading]) -> None:
 
 
 @given(page_pairs())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_exchanging_the_sides_exchanges_the_counts(pages: tuple[Reading, Reading]) -> None:
     old, new = pages
 
@@ -156,7 +156,7 @@ def test_exchanging_the_sides_exchanges_the_counts(pages: tuple[Reading, Reading
 
 
 @given(page_pairs())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_every_document_is_orderly(pages: tuple[Reading, Reading]) -> None:
     document = diff(*pages, limits=LIMITS)
 
@@ -176,7 +176,7 @@ def test_every_document_is_orderly(pages: tuple[Reading, Reading]) -> None:
 
 
 @given(page_pairs())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_removed_stands_before_added(pages: tuple[Reading, Reading]) -> None:
     document = diff(*pages, limits=LIMITS)
 
@@ -188,7 +188,7 @@ def test_removed_stands_before_added(pages: tuple[Reading, Reading]) -> None:
 
 
 @given(page_pairs(), st.integers(0, 4000))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_starved_diff_still_rebuilds_both_sides(pages: tuple[Reading, Reading], budget: int) -> None:
     old, new = pages
     for was, now in zip(old.blocks, new.blocks, strict=False):
@@ -207,7 +207,7 @@ def rebuilt(segments: list[list[str]], mark: str, exact: int) -> str:
 
 
 @given(TEXTS | WILD, TEXTS | WILD)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_marks_have_no_white_space_at_their_edges_and_two_words_between(was: str, now: str) -> None:
     wording = compare_texts(was, now, Work())
 
@@ -218,7 +218,7 @@ def test_marks_have_no_white_space_at_their_edges_and_two_words_between(was: str
 
 
 @given(TEXTS | WILD)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_tokens_join_to_the_text(text: str) -> None:
     for japanese in (False, True):
         tokens = tokenise(text, japanese=japanese)
@@ -234,7 +234,7 @@ def test_combining_marks_stay_with_their_letters(text: str) -> None:
 
 
 @given(st.lists(st.integers(0, 5), max_size=12), st.lists(st.integers(0, 5), max_size=12))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_alignment_is_as_long_as_can_be(left: list[int], right: list[int]) -> None:
     matches = align(left, right, Work())
 
@@ -244,7 +244,7 @@ def test_alignment_is_as_long_as_can_be(left: list[int], right: list[int]) -> No
 
 
 @given(st.lists(st.integers(0, 5), max_size=12), st.lists(st.integers(0, 5), max_size=12), st.integers(0, 30))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_alignment_without_budget_is_still_right(left: list[int], right: list[int], cells: int) -> None:
     matches = align(left, right, Work(cells=cells))
 

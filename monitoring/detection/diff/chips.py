@@ -2,7 +2,8 @@
 
 A zero-width space, a bidirectional override or a Cyrillic letter in a Latin word changes what a text says, or
 what a machine makes of it, and looks like nothing. In changed blocks each of them becomes a segment of its own,
-`["!", text, "U+200B ZERO WIDTH SPACE", side]`, which the page prints by name. A run of one class is one chip.
+`["!", text, "U+200B ZERO WIDTH SPACE", side]`, which the page prints by name. A run of one class is one chip. In the
+unchanged text of such a block only those that reorder or conceal what stands around them are named.
 Lone surrogates and NUL, which neither JSON nor a database column can hold, become U+FFFD and keep their name.
 """
 
@@ -24,6 +25,7 @@ _MARK = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe20-\ufe2f"
 _SUSPECT = re.compile(
     f"[{_TAGS}]+|[{_SELECTORS}]+|[{_BIDI}]|[{_ZERO_WIDTH}]|[{_CONTROLS}]|[{_SURROGATES}]|(?<=[{_MARK}]{{4}})[{_MARK}]+"
 )
+_SUSPECT_UNCHANGED = re.compile(f"[{_TAGS}]+|[{_BIDI}]|[{_CONTROLS}]|[{_SURROGATES}]|(?<=[{_MARK}]{{4}})[{_MARK}]+")
 _UNSTORABLE = re.compile(f"[\x00{_SURROGATES}]")
 _WORD = re.compile("[\\w\u2010\u2011.'’-]+")
 _FOREIGN = re.compile("[\u0370-\u058f\u13a0-\u13ff\ua4d0-\ua4ff\uff10-\uff5a]")
@@ -74,9 +76,9 @@ def _twin(segments: list[Segment], at: int) -> str:
 
 
 def _suspects(text: str, twin: str | None) -> list[tuple[int, int, str]]:
-    """(start, end, name) of what must be named, in order."""
+    """(start, end, name) of what must be named, in order; `twin` is None for unchanged text."""
     found = []
-    for match in _SUSPECT.finditer(text):
+    for match in (_SUSPECT_UNCHANGED if twin is None else _SUSPECT).finditer(text):
         start, end = match.span()
         if not _is_at_home(text, start, end):
             found.append((start, end, _name(match.group())))

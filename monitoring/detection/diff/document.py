@@ -21,7 +21,7 @@ Document = dict[str, Any]
 BlockRow = dict[str, Any]
 
 VERSION = 1
-_SHORT = 3  # words; a block this short is marked inside even when nothing of it is left
+_SHORT = 40  # characters; a block this short is marked inside even when little of it is left
 _SECTION_NAME = 80
 _SECTION_NAMES = 40
 _UNSPACED_LANGUAGES = frozenset(("ja", "zh", "th", "lo", "km", "my"))
@@ -126,13 +126,13 @@ class _Builder:
         """Changed blocks that no reader of the page sees: hidden text, attributes, link targets."""
         old = tuple(b for b in self.old.blocks if b.surface is not Surface.VISIBLE)
         new = tuple(b for b in self.new.blocks if b.surface is not Surface.VISIBLE)
-        rows = [row for row in self._rows(old, new) if row.op != "equal"]
+        rows = [row for row in self._rows(old, new, any_length=True) if not _is_quiet(row)]
         written = self._written(rows, old, new, set(), numbered=False)
         return [row for row in written if row is not None]
 
-    def _rows(self, old: Sequence[Block], new: Sequence[Block]) -> list[_Row]:
+    def _rows(self, old: Sequence[Block], new: Sequence[Block], *, any_length: bool = False) -> list[_Row]:
         """Both pages merged: order kept on either side, removed before added."""
-        pairing = pair_blocks(old, new, self.work)
+        pairing = pair_blocks(old, new, self.work, move_any_length=any_length)
         wordings = self._wordings(old, new, pairing.pairs + pairing.moves)
         to_new = dict(pairing.moves)
         to_old = {j: i for i, j in pairing.moves}
@@ -143,7 +143,7 @@ class _Builder:
         for at, to in [*pairing.pairs, (len(old), len(new))]:
             for k in range(i, at):
                 if k in to_new:
-                    rows.append(_Row("moved_from", k, to_new[k], pair=names[k]))
+                    rows.append(_Row("moved_from", k, to_new[k], wordings.get((k, to_new[k])), names[k]))
                 else:
                     rows.append(_Row("removed", k, -1))
             for k in range(j, to):
@@ -176,8 +176,8 @@ class _Builder:
             if (was.tag, was.heading) != (now.tag, now.heading):
                 self.ignored.markup += 1
             return _Row("equal", i, j, wording)
-        longest = max(wording.old_units, wording.new_units)
-        if wording.likeness < PAIRED_LIKENESS and not wording.one_sided and longest > _SHORT:
+        is_short = max(len(was.text), len(now.text)) <= _SHORT or was.surface is Surface.LINK
+        if wording.likeness < PAIRED_LIKENESS and not wording.one_sided and not is_short:
             return _Row("rewritten", i, j, wording)
         return _Row("reworded", i, j, wording)
 
@@ -211,7 +211,7 @@ class _Builder:
             self.added += count_units(new[row.new].text)
         elif row.op == "removed":
             self.removed += count_units(old[row.old].text)
-        elif row.wording:
+        elif row.wording and row.op != "moved_from":
             self.added += row.wording.added
             self.removed += row.wording.removed
             for name in ("whitespace", "quotes", "composition"):
@@ -285,6 +285,13 @@ def _context(rows: list[_Row], new: Sequence[Block]) -> set[int]:
         if heading >= 0:
             keep.add(heading)
     return keep
+
+
+def _is_quiet(row: _Row) -> bool:
+    """Where a text that nobody sees stands in the page is no change; a moved one that was edited is."""
+    if row.op == "moved_from":
+        return row.wording is None or not row.wording.changes
+    return row.op == "equal" or (row.op == "moved_to" and (row.wording is None or not row.wording.changes))
 
 
 def _segments(row: _Row, block: Block) -> list[Segment]:

@@ -39,16 +39,17 @@ class Pairing:
     moves: list[Pair] = field(default_factory=list)
 
 
-def pair_blocks(old: Sequence[Block], new: Sequence[Block], work: Work) -> Pairing:
+def pair_blocks(old: Sequence[Block], new: Sequence[Block], work: Work, *, move_any_length: bool = False) -> Pairing:
     """Pairs equal blocks, then finds moves, then pairs similar blocks between them.
 
+    `move_any_length` calls short blocks moved too; otherwise only list and table entries may be short.
     Computed in one fixed direction, so that exchanging the sides mirrors the result.
     """
     if _goes_second(old, new):
-        mirrored = pair_blocks(new, old, work)
+        mirrored = pair_blocks(new, old, work, move_any_length=move_any_length)
         return Pairing([(j, i) for i, j in mirrored.pairs], sorted((j, i) for i, j in mirrored.moves))
     head, tail = _equal_ends(old, new)
-    middle = _Middle(old[head : len(old) - tail], new[head : len(new) - tail], work)
+    middle = _Middle(old[head : len(old) - tail], new[head : len(new) - tail], work, move_any_length)
     outside = {b.text for b in old[:head]} | {b.text for b in old[len(old) - tail :]} if middle.busy else set()
     found = middle.pair(outside)
     pairs = [(i, i) for i in range(head)]
@@ -102,7 +103,8 @@ def likeness_of(one: frozenset[str], other: frozenset[str]) -> float:
 class _Middle:
     """What lies between the equal ends of two pages."""
 
-    def __init__(self, old: Sequence[Block], new: Sequence[Block], work: Work) -> None:
+    def __init__(self, old: Sequence[Block], new: Sequence[Block], work: Work, move_any_length: bool) -> None:
+        self.move_any_length = move_any_length
         self.old = old
         self.new = new
         self.work = work
@@ -147,7 +149,7 @@ class _Middle:
         was, now = self.old[i], self.new[j]
         if (was.list_id >= 0 and now.list_id >= 0) or (was.tag in _LIST_TAGS and now.tag in _LIST_TAGS):
             return True
-        return self._is_long(i)
+        return self.move_any_length or self._is_long(i)
 
     def _is_long(self, i: int) -> bool:
         text = self.old[i].text
@@ -248,6 +250,8 @@ class _Middle:
 
     def _candidates(self, gone: list[int], come: list[int]) -> Iterator[tuple[int, list[tuple[float, int]]]]:
         """For each old block the few new ones that share most of its rare words, with their likeness."""
+        if not self.work.take_likenesses(len(gone) + len(come)):
+            return
         blocks_with: dict[str, list[int]] = {}
         for j in come:
             for word in self._new_bag(j):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 from monitoring.detection.diff.words import Segment
@@ -17,14 +18,18 @@ _ENTRIES = frozenset(("li", "tr", "td", "th", "dt", "dd"))
 
 
 def say(blocks: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """The one sentence of a queue row: the first reworded place, else rewritten, removed, added, moved."""
-    first: dict[str, dict[str, Any]] = {}
+    """The one sentence of a queue row: the first reworded place, else rewritten, removed, added, moved.
+
+    What readers of the page see goes before what they do not.
+    """
+    first: dict[tuple[bool, str], dict[str, Any]] = {}
     for row in blocks:
-        first.setdefault(row["op"], row)
-    for op in _ORDER:
-        if op not in first:
+        if row["op"] != "fold":
+            first.setdefault((row["surface"] == "visible", row["op"]), row)
+    for visible, op in product((True, False), _ORDER):
+        if (visible, op) not in first:
             continue
-        row = first[op]
+        row = first[visible, op]
         if op == "rewritten":
             half = SAY_CHARACTERS // 2
             segments = _window(row["before"], half) + _window(row["after"], half)
@@ -92,15 +97,21 @@ def _shortened(segment: Segment, room: int, *, from_end: bool) -> Segment:
 def summary(document: dict[str, Any]) -> list[tuple[str, int]]:
     """What happened, most telling first, as (code, count); the wording is the caller's.
 
-    Codes are KIND-WHAT. KIND: `clause`, `sentence`, `paragraph`, `heading`, `entry` (of a list or table), `hidden`
-    (any surface that readers of the page do not see). WHAT: `reworded`, `rewritten`, `added`, `removed`, `moved`.
-    A document without changes gives [].
+    Codes are KIND-WHAT. KIND: `clause`, `sentence`, `paragraph`, `heading`, `entry` (of a list or table), or the surface
+    where readers of the page do not see it (`hidden`, `attribute`, `embedded`, `style`, `link`). WHAT: `reworded`,
+    `rewritten`, `added`, `removed`, `moved`. A document without changes gives [].
     """
     found: Counter[str] = Counter()
     for row in document["blocks"]:
         found.update(dict(_told(row)))
     rank = {what: at for at, what in enumerate(("reworded", "rewritten", "removed", "added", "moved"))}
-    return sorted(found.items(), key=lambda item: (rank[item[0].split("-")[1]], item[0]))
+    seen = frozenset(("clause", "sentence", "paragraph", "entry", "heading"))
+
+    def order(item: tuple[str, int]) -> tuple[int, int, str]:
+        kind, what = item[0].split("-")
+        return (0 if kind in seen else 1), rank[what], kind
+
+    return sorted(found.items(), key=order)
 
 
 def _told(row: dict[str, Any]) -> list[tuple[str, int]]:
@@ -109,7 +120,7 @@ def _told(row: dict[str, Any]) -> list[tuple[str, int]]:
         return []
     what = op.removesuffix("_to")
     if row["surface"] != "visible":
-        return [(f"hidden-{what}", 1)]
+        return [(f"{row['surface']}-{what}", 1)]
     if what != "reworded":
         return [(f"{_kind(row)}-{what}", 1)]
     removed, added = row["sentences"]

@@ -21,7 +21,7 @@ _KEPT_APART = frozenset("、。・，；")
 _BACK_OFF = 6  # words before the first difference that are looked at again: the longest date has five
 _BOUNDARIES = " 。、，；！？"
 _LONGEST_SLIDE = 400
-_PAIR_CHARACTERS = 200  # what a pair costs before its first word, in characters of text
+_PAIR_CHARACTERS = 400  # what a pair costs before its first word, in characters of text
 _LONGEST_LOOK = 2_000  # characters; only a text without spaces or stops has none in that many
 
 

@@ -15,12 +15,12 @@ class Work:
 
     cells: cells of the common-subsequence table, one bit each (about 10^7 a CPU millisecond).
     characters: characters cut into words (about 10^4 a CPU millisecond).
-    likenesses: comparisons of two blocks' bags of words.
+    likenesses: comparisons of two blocks' bags of words, and bags made for them.
     """
 
     cells: int = 1_200_000_000
     characters: int = 1_500_000
-    likenesses: int = 60_000
+    likenesses: int = 40_000
     simplified: bool = False
 
     def take_cells(self, count: int) -> bool:
