@@ -42,6 +42,7 @@ _SPLIT = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(//([^/?#]*))?([^?#]*)(\?[^#]*)
 _BRACKETED = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::([0-9]*))?")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
+_USERINFO = re.compile(r"//[^/?#]*@")
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 _DOT_SEGMENT = re.compile(r"(?i)^(?:\.|%2e){1,2}$")
 
@@ -238,6 +239,11 @@ def _is_utf8(path: str) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def without_userinfo(url: str) -> str:
+    """A URL, however malformed, without a user name and password, fit for a record or a log."""
+    return _USERINFO.sub("//", url, count=1)
 
 
 def parse(url: str) -> Target:

@@ -30,7 +30,7 @@ from monitoring.fetching.capture import Capture, Failure, FetchRequest, Hop, Out
 from monitoring.fetching.charset import decode_page
 from monitoring.fetching.decode import ACCEPT_ENCODING, codings, decompress
 from monitoring.fetching.errors import BrokenAnswer, FetchError, Refused, TooLarge
-from monitoring.fetching.guard import AddressPolicy, Target, vet
+from monitoring.fetching.guard import AddressPolicy, Target, vet, without_userinfo
 from monitoring.fetching.resolver import Lookup, NameBook, SystemLookup, VettedResolver
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,6 @@ _MAX_COOKIES = 50
 _MAX_COOKIE_BYTES = 4096
 _MAX_VALIDATOR_BYTES = 1024
 
-_USERINFO = re.compile(r"//[^/?#@]*@")
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _ETAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]*"')
 _MAGIC = (
@@ -237,7 +236,7 @@ class _Run:
     async def fetch(self, request: FetchRequest) -> Outcome:
         """One page within its deadline."""
         started_at, start = self._clock(), time.monotonic()
-        walk = _Walk(request, _Visit(request.limits.max_bytes + _WIRE_ALLOWANCE), _without_userinfo(request.url))
+        walk = _Walk(request, _Visit(request.limits.max_bytes + _WIRE_ALLOWANCE), without_userinfo(request.url))
         _visit.set(walk.visit)
         try:
             async with asyncio.timeout(request.limits.total_s):
@@ -246,7 +245,7 @@ class _Run:
             fault = _fault(error, walk)
         return Failure(
             key=request.key,
-            url=_without_userinfo(request.url),
+            url=without_userinfo(request.url),
             reason=fault.reason,
             message=fault.sentence,
             transient=fault.transient,
@@ -284,7 +283,7 @@ class _Run:
         location = _location(response)
         if not location:
             raise BrokenAnswer(f"The site redirects ({response.status}) without saying where to.")
-        walk.hops.append(Hop(status=response.status, url=target.url, location=_without_userinfo(location)[:8192]))
+        walk.hops.append(Hop(status=response.status, url=target.url, location=without_userinfo(location)[:8192]))
         if len(walk.hops) > walk.request.limits.max_redirects:
             limit = walk.request.limits.max_redirects
             raise BrokenAnswer(f"The site redirects more than {limit} times.", reason="too-many-redirects")
@@ -368,7 +367,7 @@ async def _capture(
     text = decode_page(body, content_type=header, hint=request.charset_hint) if is_text and body else None
     return Capture(
         key=request.key,
-        url=_without_userinfo(request.url),
+        url=without_userinfo(request.url),
         final_url=walk.url,
         status=status,
         headers=_header_pairs(response),
@@ -472,10 +471,6 @@ def _keep_cookies(walk: _Walk, target: Target, response: aiohttp.ClientResponse)
 def _cookie_header(walk: _Walk, target: Target) -> dict[str, str]:
     jar = walk.cookies.get(target.origin)
     return {"Cookie": "; ".join(f"{name}={value}" for name, value in jar.items())} if jar else {}
-
-
-def _without_userinfo(url: str) -> str:
-    return _USERINFO.sub("//", url, count=1)
 
 
 def _since_ms(start: float) -> int:

@@ -81,6 +81,8 @@ async def serve(
                 if isinstance(answer, bytes):
                     writer.write(answer)
                     await writer.drain()
+                    if request.headers.get("connection", "").lower() == "close":
+                        break
                     continue
                 await answer(request, writer)
                 break
