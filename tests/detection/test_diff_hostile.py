@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from monitoring.detection.blocks import Block, Reading
+from monitoring.detection.blocks import Block, Reading, Surface
 from monitoring.detection.diff import Limits, apply, diff, rows_of
 
 
@@ -94,6 +94,16 @@ def test_a_starved_diff_says_so() -> None:
     document = diff(page("a b c", *numbers(0, 50)), page("a b d", *numbers(100, 50)), limits=Limits(changed_blocks=5))
 
     assert document["simplified"]
+    assert document["rest"] > 0
+
+
+def test_a_flood_of_visible_changes_does_not_hide_the_hidden_one() -> None:
+    hidden = Block("You waive all rights", "p", path="body/p", slot="", surface=Surface.HIDDEN)
+    flood = page(*numbers(1000, 600))
+    document = diff(page(*numbers(0, 600)), Reading((*flood.blocks, hidden)))
+
+    last = document["blocks"][-1]
+    assert (last["surface"], last["segments"]) == ("hidden", [["+", "You waive all rights"]])
     assert document["rest"] > 0
 
 

@@ -61,7 +61,9 @@ WORDS = st.sampled_from(
 )
 TEXTS = st.lists(WORDS, min_size=1, max_size=14).map(" ".join) | st.lists(WORDS, min_size=1, max_size=9).map("".join)
 WILD = st.text(min_size=1, max_size=40) | st.text(alphabet="ab c. 、字ーก\u0301\u200d", min_size=1, max_size=30)
-LIMITS = Limits(changed_blocks=10_000, changed_characters=10**9, block_characters=10**9, kept_characters=10**9)
+LIMITS = Limits(
+    changed_blocks=10_000, unseen_blocks=10_000, changed_characters=10**9, block_characters=10**9, kept_characters=10**9
+)
 
 
 def make_reading(blocks: list[tuple[str, str, int]]) -> Reading:

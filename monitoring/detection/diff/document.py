@@ -32,12 +32,14 @@ _CHANGED = ("reworded", "rewritten", "added", "removed", "moved")
 class Limits:
     """How large a document may get. Characters count text, not JSON.
 
-    What is over `changed_blocks` or `changed_characters` is counted in `rest` and not shown;
+    What is over `changed_blocks` or `changed_characters` is counted in `rest` and not shown; text that readers of the
+    page do not see has a room of its own, `unseen_blocks`, so that no flood of visible changes can hide it;
     a single block over `block_characters` is shown round its changes; unchanged text over `kept_characters`
     keeps its place in the count of a fold.
     """
 
     changed_blocks: int = 400
+    unseen_blocks: int = 100
     changed_characters: int = 200_000
     block_characters: int = 40_000
     kept_characters: int = 400_000
@@ -74,6 +76,7 @@ class _Builder:
         self.added = self.removed = 0
         self.places = 0
         self.shown = self.shown_characters = self.kept_characters = 0
+        self.room = limits.changed_blocks
         self.rest = 0
         self.cut = 0
         self.shortened = False
@@ -127,6 +130,8 @@ class _Builder:
         old = tuple(b for b in self.old.blocks if b.surface is not Surface.VISIBLE)
         new = tuple(b for b in self.new.blocks if b.surface is not Surface.VISIBLE)
         rows = [row for row in self._rows(old, new, any_length=True) if not _is_quiet(row)]
+        self.shown = self.shown_characters = 0
+        self.room = self.limits.unseen_blocks
         written = self._written(rows, old, new, set(), numbered=False)
         return [row for row in written if row is not None]
 
@@ -204,7 +209,7 @@ class _Builder:
         return written
 
     def _has_room(self) -> bool:
-        return self.shown < self.limits.changed_blocks and self.shown_characters < self.limits.changed_characters
+        return self.shown < self.room and self.shown_characters < self.limits.changed_characters
 
     def _tally(self, row: _Row, old: Sequence[Block], new: Sequence[Block]) -> None:
         if row.op == "added":

@@ -93,7 +93,8 @@ class _Numbers(dict[str, int]):
         self.folded: dict[str, int] = {}
 
     def __missing__(self, token: str) -> int:
-        number = self.folded.setdefault(fold(token.lstrip()), len(self.folded))
+        bare = token.lstrip()
+        number = self.folded.setdefault(bare if bare.isalnum() and bare.isascii() else fold(bare), len(self.folded))
         self[token] = number
         return number
 
@@ -102,7 +103,12 @@ class _Units(dict[str, int]):
     """Tokens to how many words they are: 0 for punctuation, 3 for a date, the characters where there are no spaces."""
 
     def __missing__(self, token: str) -> int:
-        units = 0 if not is_word(token) else count_characters(token) if is_unspaced(token) else len(token.split())
+        if token.isascii() and token[-1].isalnum():
+            units = token.count(" ", 1) + 1
+        elif is_word(token):
+            units = count_characters(token) if is_unspaced(token) else len(token.split())
+        else:
+            units = 0
         self[token] = units
         return units
 
@@ -162,10 +168,13 @@ def _common_length(size: int, equal: Callable[[int], bool]) -> int:
 
 def _cut_back(text: str, at: int) -> int:
     """Where the last few words before `at` begin; never further back than _LONGEST_LOOK."""
-    boundaries = " " if text.isascii() else _BOUNDARIES
     furthest = max(0, at - _LONGEST_LOOK)
+    ascii_only = text.isascii()
     for _ in range(_BACK_OFF):
-        at = max(text.rfind(mark, furthest, at) for mark in boundaries)
+        if ascii_only:
+            at = text.rfind(" ", furthest, at)
+        else:
+            at = max(text.rfind(mark, furthest, at) for mark in _BOUNDARIES)
         if at < 0:
             return furthest
     return at
@@ -173,14 +182,16 @@ def _cut_back(text: str, at: int) -> int:
 
 def _cut_forward(text: str, tail: int) -> int:
     """How much of the common tail is left behind its first few words; never less by more than _LONGEST_LOOK."""
-    boundaries = " " if text.isascii() else _BOUNDARIES
     at = len(text) - tail - 1
     furthest = min(len(text), at + 1 + _LONGEST_LOOK)
+    ascii_only = text.isascii()
     for _ in range(_BACK_OFF):
-        found = [place for mark in boundaries if (place := text.find(mark, at + 1, furthest)) >= 0]
-        if not found:
+        if ascii_only:
+            at = text.find(" ", at + 1, furthest)
+        else:
+            at = min((n for mark in _BOUNDARIES if (n := text.find(mark, at + 1, furthest)) >= 0), default=-1)
+        if at < 0:
             return len(text) - furthest
-        at = min(found)
     return len(text) - at
 
 
