@@ -13,16 +13,20 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from monitoring.detection.blocks import Block, Surface
+from monitoring.detection.normalise import mask
 
 GAP_WORK = 4_000  # block pairs compared by their words in one gap; above it rare words bring them together
 TOTAL_WORK = 40_000  # the same for a whole page, so that hostile pages stay cheap
 SIMILAR = 0.4  # share of common words from which two blocks are one block reworded
 SIMILAR_IN_SLOT = 0.2  # the same when both stand in the same slot
 RARE = 8  # blocks of a large gap that may hold a word for it to bring two blocks together
+COPIES = 16  # copies of a text among which the one in the same place is looked for
+SHAPE_CHARS = 80  # longest block that is paired by its shape alone
 WORDS_PER_BLOCK = 400  # words of one block that count for similarity
 
 _WORD = re.compile(r"[぀-ヿ㐀-鿿가-힯฀-๿]|[^\W_぀-ヿ㐀-鿿가-힯฀-๿]+")
@@ -58,7 +62,7 @@ def align(old: Sequence[Block], new: Sequence[Block]) -> Pairing:
     old_keys = [key(b) for b in old]
     new_keys = [key(b) for b in new]
     start, old_end, new_end = _trim(old_keys, new_keys)
-    pairs, old_left, new_left = _equal_pairs(old_keys, new_keys, start, old_end, new_end)
+    pairs, old_left, new_left = _equal_pairs(old, new, old_keys, new_keys, start, old_end, new_end)
     anchors, moved = _split_moves(pairs)
     kept = start + (len(old_keys) - old_end) + len(anchors)
     if not old_left or not new_left:
@@ -75,6 +79,7 @@ def align(old: Sequence[Block], new: Sequence[Block]) -> Pairing:
         budget -= work
         reworded += _similar(old, new, gap_old, gap_new)
     reworded += _same_slot(old, new, old_left, new_left, reworded)
+    reworded += _same_shape(old, new, old_left, new_left, reworded)
     taken_old = {o for o, _ in reworded}
     taken_new = {n for _, n in reworded}
     return Pairing(
@@ -115,22 +120,55 @@ def _trim(old: list[str], new: list[str]) -> tuple[int, int, int]:
 
 
 def _equal_pairs(
-    old: list[str], new: list[str], start: int, old_end: int, new_end: int
+    old: Sequence[Block],
+    new: Sequence[Block],
+    old_keys: list[str],
+    new_keys: list[str],
+    start: int,
+    old_end: int,
+    new_end: int,
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
     """Pairs of equal text in old order, then the old and the new indexes without one."""
     places: dict[str, list[int]] = {}
     for index in range(new_end - 1, start - 1, -1):
-        places.setdefault(new[index], []).append(index)
+        places.setdefault(new_keys[index], []).append(index)
     pairs: list[tuple[int, int]] = []
-    old_left: list[int] = []
+    waiting: list[int] = []
+    counts = Counter(old_keys[start:old_end])
     for index in range(start, old_end):
-        stack = places.get(old[index])
+        text = old_keys[index]
+        stack = places.get(text)
+        if not stack:
+            waiting.append(index)
+        elif counts[text] == len(stack):
+            pairs.append((index, stack.pop()))
+            counts[text] -= 1
+        else:  # more copies on one side: the copy in the same place is the one that stayed
+            place = _same_path(old[index], new, stack)
+            if place < 0:
+                waiting.append(index)
+            else:
+                stack.remove(place)
+                pairs.append((index, place))
+                counts[text] -= 1
+    old_left: list[int] = []
+    for index in waiting:
+        stack = places.get(old_keys[index])
         if stack:
             pairs.append((index, stack.pop()))
         else:
             old_left.append(index)
+    pairs.sort()
     new_left = sorted(index for stack in places.values() for index in stack)
     return pairs, old_left, new_left
+
+
+def _same_path(block: Block, new: Sequence[Block], stack: list[int]) -> int:
+    """The first of the waiting new blocks that stands where this one stood, or -1; looks at a few only."""
+    for index in stack[: -COPIES - 1 : -1]:
+        if new[index].path == block.path:
+            return index
+    return -1
 
 
 def _split_moves(pairs: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
@@ -208,6 +246,38 @@ def _same_slot(
         if n not in taken_new and (new[n].slot, new[n].surface) in free
     ]
     return _greedy(pairs)
+
+
+def _same_shape(
+    old: Sequence[Block],
+    new: Sequence[Block],
+    old_left: list[int],
+    new_left: list[int],
+    done: list[tuple[int, int]],
+) -> list[tuple[int, int]]:
+    """Short blocks whose text is the same apart from its volatile fragments, in page order.
+
+    A date alone in its block shares no word with the next date, and its slot may carry an id made at each load.
+    """
+    taken_old = {o for o, _ in done}
+    taken_new = {n for _, n in done}
+    waiting: dict[tuple[str, str, int], list[int]] = {}
+    for o in reversed(old_left):
+        block = old[o]
+        if o not in taken_old and len(block.text) <= SHAPE_CHARS:
+            masked = mask(block.text)
+            if masked.spans:
+                waiting.setdefault((masked.text, block.tag, block.heading), []).append(o)
+    if not waiting:
+        return []
+    pairs: list[tuple[int, int]] = []
+    for n in new_left:
+        block = new[n]
+        if n not in taken_new and len(block.text) <= SHAPE_CHARS:
+            stack = waiting.get((mask(block.text).text, block.tag, block.heading))
+            if stack:
+                pairs.append((stack.pop(), n))
+    return pairs
 
 
 def _by_rare_words(

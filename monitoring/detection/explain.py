@@ -27,6 +27,8 @@ from monitoring.detection.normalise import mask, normalise
 TEXT_LIMIT = 40_000  # characters of one block that are compared word by word
 STILL_VISITS = 3  # visits without a move from which a slot counts as standing still
 SHORT_WORDS = 8  # words beside the masked fragments that a stamp may have
+COPY_BLOCKS = 5  # blocks repeated from elsewhere on the page that make a second copy (a phone's layout)
+MODULE_LIMIT = 60  # containers looked up on the other side
 FACT_LIMIT = 600  # edits of one page that are looked at one by one; a rewritten page has more
 
 CONSENT = re.compile(
@@ -49,15 +51,80 @@ STAMP_WORD = re.compile(
     r"(?i)updat|last|modif|generat|refresh|render|as of|retriev|server|stand\b|aktualisiert|erzeugt|abgerufen|letzte|mis à jour|généré|dernière|"
     r"actualizado|última|generado|aggiornat|ultima|generat|bijgewerkt|laatst|atualizado|zaktualizowano|ostatni|更新|現在|最終|取得|生成|时间|時間|업데이트|갱신|기준"
 )
+AGE_WORD = re.compile(
+    r"(?i)\b(now|today|yesterday|this|last|past|over|about|more|than|less|a|an|few|moments?|seconds?|minutes?|hours?|days?|weeks?|months?|years?|ago|in|the|"
+    r"jetzt|heute|gestern|diese[rn]?|letzte[rn]?|über|vor|einer?|einem|mehr|als|sekunden?|minuten?|stunden?|tag(en)?|wochen?|monat(en)?|jahr(en)?|"
+    r"aujourd'hui|aujourd|hui|hier|cette|dernière|il|y|plus|de|une?|secondes?|heures?|jours?|semaines?|mois|ans?|"
+    r"hoy|ayer|esta|hace|más|segundos?|minutos?|horas?|días?|semanas?|mes(es)?|años?|oggi|ieri|questa|fa|giorn[oi]|settiman[ae]|"
+    r"vandaag|gisteren|geleden|dagen|hoje|ontem|há|dias?|dzisiaj|wczoraj|temu|dni)\b|\d+|今日|昨日|今週|先週|今天|昨天|本周|오늘|어제|이번|지난|주"
+)
+CONSENT_TEXT = re.compile(r"(?i)\bcookies?\b|クッキー|쿠키|plików cookie")
 PLACEHOLDER = re.compile(
     r"(?i)^[\s.…]*(loading|please wait|lädt|wird geladen|chargement|cargando|caricamento|laden|carregando|wczytywanie|ładowanie|読み込み中|加载中|載入中|로딩\s?중)\w*[\s.…]*$"
 )
+BUILD = re.compile(r"(?<![\w.])v?\d+(?:\.\d+){3,}(?:[-+][\w.]+)?(?![\w.])")
 MONEY = re.compile(
     r"[$€£¥₩₹₽]|(?i:\b(?:usd|eur|gbp|jpy|chf|cny|krw|pln|sek|nok|dkk)\b|\d\s?(?:円|元|원|zł|kr|euros?|dollars?))"
 )
 NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
 NEGATIONS = frozenset(
-    ["not", "no", "never", "none", "nor", "neither", "without", "cannot", "nicht", "kein", "keine", "keinen", "keinem", "keiner", "keines", "nie", "niemals", "ohne", "pas", "jamais", "aucun", "aucune", "sans", "ni", "nunca", "ningún", "ninguna", "sin", "non", "mai", "nessun", "nessuno", "nessuna", "senza", "niet", "geen", "nooit", "zonder", "não", "nunca", "nenhum", "nenhuma", "sem", "nie", "nigdy", "żaden", "bez", "don", "doesn", "won", "isn", "aren", "can't", "shan't", "mustn"]
+    [
+        "not",
+        "no",
+        "never",
+        "none",
+        "nor",
+        "neither",
+        "without",
+        "cannot",
+        "nicht",
+        "kein",
+        "keine",
+        "keinen",
+        "keinem",
+        "keiner",
+        "keines",
+        "nie",
+        "niemals",
+        "ohne",
+        "pas",
+        "jamais",
+        "aucun",
+        "aucune",
+        "sans",
+        "ni",
+        "nunca",
+        "ningún",
+        "ninguna",
+        "sin",
+        "non",
+        "mai",
+        "nessun",
+        "nessuno",
+        "nessuna",
+        "senza",
+        "niet",
+        "geen",
+        "nooit",
+        "zonder",
+        "não",
+        "nunca",
+        "nenhum",
+        "nenhuma",
+        "sem",
+        "nie",
+        "nigdy",
+        "żaden",
+        "bez",
+        "don",
+        "doesn",
+        "won",
+        "isn",
+        "aren",
+        "can't",
+        "shan't",
+        "mustn",
+    ]
 )
 CJK_NEGATION = re.compile(r"ない|ません|なかった|ず[、。に]|不|没|未|无|無|非|禁|안\s|않|없|못|아니")
 
@@ -128,6 +195,8 @@ class Scene:
     new_texts: Counter[str]
     titles: frozenset[str]
     shifted: frozenset[int]
+    whole: frozenset[tuple[int, int]]
+    second_copy: bool
     ignore: Sequence[object] = ()
 
 
@@ -156,17 +225,42 @@ def stands_alone(block: Block) -> bool:
 def scene_of(old: Reading, new: Reading, memory: Memory, settings: Settings, facts: list[Facts]) -> Scene:
     """Everything that is computed once for all edits of a pair."""
     titles = {normalise(t) for r in (old, new) for t in (r.title,) if t}
+    old_texts = Counter(b.text for b in old.blocks)
+    new_texts = Counter(b.text for b in new.blocks)
+    copies = sum(f.kind is not EditKind.REWORDED and _on_both_sides(f, old_texts, new_texts) for f in facts)
     return Scene(
         old=old,
         new=new,
         memory=memory,
         settings=settings,
-        old_texts=Counter(b.text for b in old.blocks),
-        new_texts=Counter(b.text for b in new.blocks),
+        old_texts=old_texts,
+        new_texts=new_texts,
         titles=frozenset(titles),
         shifted=_day_shift(facts),
+        whole=_whole_modules(old, new, facts),
+        second_copy=copies >= COPY_BLOCKS,
         ignore=tuple(re2.compile(p) for p in settings.ignore_patterns),
     )
+
+
+def _whole_modules(old: Reading, new: Reading, facts: list[Facts]) -> frozenset[tuple[int, int]]:
+    """The edits (old, new) whose container stands on one side only: a module that came or went as a whole."""
+    known: dict[tuple[bool, str], bool] = {}
+    found = set()
+    for f in facts:
+        if f.kind is EditKind.REWORDED:
+            continue
+        added = f.kind is EditKind.ADDED
+        container = f.path.rpartition("/")[0]
+        place = (added, container)
+        if place not in known:
+            if len(known) >= MODULE_LIMIT:
+                break
+            other = (old if added else new).blocks
+            known[place] = not any(b.path.startswith(container) for b in other)
+        if known[place]:
+            found.add((f.old, f.new))
+    return frozenset(found)
 
 
 def _reworded(o: int, n: int, before: Block, after: Block) -> Facts:
@@ -248,7 +342,16 @@ def _typography(f: Facts, s: Scene) -> bool:
 
 
 def _relative(f: Facts, s: Scene) -> bool:
-    return bool(f.masked) and f.masked <= {"relative"}
+    if f.masked:
+        return f.masked <= {"relative"}
+    if f.before is None or f.after is None or f.size > SHORT_WORDS:
+        return False
+    return bool(STAMP_WORD.search(f.after.text)) and _ageless(f.before.text) == _ageless(f.after.text)
+
+
+def _ageless(text: str) -> str:
+    """A short stamp without the words that say how long ago."""
+    return " ".join(AGE_WORD.sub(" ", text).split()).casefold()
 
 
 def _shifted(f: Facts, s: Scene) -> bool:
@@ -268,9 +371,11 @@ def _stamp(f: Facts, s: Scene) -> bool:
 
 def _moving_mask(f: Facts, s: Scene) -> bool:
     """Equal after masking, in a slot that moved on at least half of the visits."""
-    if not f.masked or f.before is None:
+    if not f.masked or f.before is None or _share(f.before, s) < 0.5:
         return False
-    return _share(f.before, s) >= 0.5
+    if f.masked & DAY_CLASSES and f.in_main and f.masked_rest > SHORT_WORDS:
+        return s.memory.slot(f.before.slot).quiet_moves >= 1  # a date inside a sentence is part of what it says
+    return True
 
 
 def _moving_slot(f: Facts, s: Scene) -> bool:
@@ -311,10 +416,30 @@ def _echo(f: Facts, s: Scene) -> bool:
 
 def _repeat(f: Facts, s: Scene) -> bool:
     """One copy more or less of a text that stands on the page both times."""
-    if f.kind is EditKind.REWORDED or f.block.list_id >= 0:
+    if f.kind is EditKind.REWORDED or (f.block.list_id >= 0 and f.size < SHORT_WORDS and not s.second_copy):
         return False
+    return _on_both_sides(f, s.old_texts, s.new_texts)
+
+
+def _on_both_sides(f: Facts, old_texts: Counter[str], new_texts: Counter[str]) -> bool:
     text = f.block.text
-    return s.old_texts[text] > 0 and s.new_texts[text] > 0
+    return old_texts[text] > 0 and new_texts[text] > 0
+
+
+def _wordless(f: Facts, s: Scene) -> bool:
+    """A block of punctuation or symbols only that came or went."""
+    return f.kind is not EditKind.REWORDED and not f.size
+
+
+def _build(f: Facts, s: Scene) -> bool:
+    """A build number of four parts, alone in its block, in a slot that has no past or is known to move."""
+    if f.before is None or f.after is None or f.size > 8:
+        return False
+    if s.memory.visits >= STILL_VISITS and not s.memory.slot(f.before.slot).moves:
+        return False
+    was, times = BUILD.subn(" ", f.before.text)
+    now, again = BUILD.subn(" ", f.after.text)
+    return times == again == 1 and was == now and len(words(was)) <= 2
 
 
 def _placeholder(f: Facts, s: Scene) -> bool:
@@ -333,6 +458,8 @@ RULES = (
     ("echo", _echo),
     ("repeat", _repeat),
     ("placeholder", _placeholder),
+    ("typography", _wordless),
+    ("volatile-pattern", _build),
 )
 
 
@@ -362,7 +489,7 @@ _DAY = re.compile(r"(?<!\d)(\d{1,2})(?!\d)")
 def _day_shift(facts: list[Facts]) -> frozenset[int]:
     """New indexes of date-only blocks that all moved by the same single day: the server's time zone, not news.
 
-    At least three blocks have to move together and nothing but the date may stand in them.
+    At least two blocks have to move together and nothing but the date may stand in them.
     """
     dated = [
         (f.new, shift)
@@ -371,7 +498,7 @@ def _day_shift(facts: list[Facts]) -> frozenset[int]:
     ]
     for step in (1, -1):
         together = [n for n, shift in dated if shift == step]
-        if len(together) >= 3 and len(together) >= 0.9 * len(dated):
+        if len(together) >= 2 and len(together) >= 0.9 * len(dated):
             return frozenset(together)
     return frozenset()
 

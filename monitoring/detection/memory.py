@@ -43,7 +43,7 @@ _U16 = 0xFFFF
 _MASK64 = (1 << 64) - 1
 
 
-class BadMemory(ValueError):
+class MemoryFormatError(ValueError):
     """Bytes that are no memory or no delta of a version this code reads."""
 
 
@@ -110,10 +110,10 @@ class _Delta:
 
 def _decode_delta(delta: bytes) -> _Delta:
     if len(delta) < _DELTA_HEAD.size or delta[0] != VERSION:
-        raise BadMemory("not a block delta of version 1")
+        raise MemoryFormatError("not a block delta of version 1")
     _, flags, state, count = _DELTA_HEAD.unpack_from(delta)
     if len(delta) != _DELTA_HEAD.size + count * _DELTA_MOVE.size:
-        raise BadMemory(f"a block delta of {count} moves has {len(delta)} bytes")
+        raise MemoryFormatError(f"a block delta of {count} moves has {len(delta)} bytes")
     moves = tuple(Move(*row) for row in _DELTA_MOVE.iter_unpack(delta[_DELTA_HEAD.size :]))
     return _Delta(moves, state, bool(flags & _REBASED), bool(flags & _TRUNCATED))
 
@@ -143,7 +143,7 @@ class Memory:
         delta: `Judgement.delta`, or b"" for a visit that found nothing (kind none, 304).
         rebased: whether this capture became the baseline; None takes what the judgement said.
         quiet: the visit is a calibration re-fetch, seconds after another one; what moves in it moves by itself.
-        Raises `BadMemory` for bytes that are no delta.
+        Raises `MemoryFormatError` for bytes that are no delta.
         """
         now = seconds(at)
         told = _decode_delta(delta) if delta else _Delta((), self.state, False, False)
@@ -227,15 +227,15 @@ class Memory:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Memory:
-        """The memory that `to_bytes` wrote; raises `BadMemory` for anything else."""
+        """The memory that `to_bytes` wrote; raises `MemoryFormatError` for anything else."""
         if len(data) < _HEAD.size or data[0] != VERSION:
-            raise BadMemory("not a memory of version 1")
+            raise MemoryFormatError("not a memory of version 1")
         _, started, baseline, last, visits, state, slots, texts, states = _HEAD.unpack_from(data)
         at_texts = _HEAD.size + slots * _SLOT.size
         at_states = at_texts + texts * _TEXT.size
         end = at_states + states * _STATE.size
         if len(data) != end:
-            raise BadMemory(f"a memory of {end} bytes has {len(data)}")
+            raise MemoryFormatError(f"a memory of {end} bytes has {len(data)}")
         return cls(
             started_s=started,
             baseline_s=baseline,

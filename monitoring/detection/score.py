@@ -18,6 +18,7 @@ from monitoring.detection.explain import (
     ADVERT,
     CHROME,
     CONSENT,
+    CONSENT_TEXT,
     HEADER,
     RELATED,
     STAMP_CLASSES,
@@ -39,6 +40,11 @@ FEATURES = (
     "chrome",
     "consent",
     "consent_whole",
+    "outside_whole",
+    "main_whole",
+    "plain_place",
+    "plain_prose",
+    "link_sentence",
     "advert",
     "related",
     "link_density",
@@ -102,7 +108,12 @@ def features(f: Facts, scene: Scene, peers: int) -> dict[str, float]:
     prose = f.is_prose
     changed = f.words_removed + f.words_added
     structure = bool(STRUCTURE.search(path))
-    consent = bool(CONSENT.search(path)) and not f.in_main
+    consent = bool(CONSENT.search(path) or CONSENT_TEXT.search(block.text)) and not f.in_main
+    whole = (f.old, f.new) in scene.whole
+    advert = bool(ADVERT.search(path)) and not f.in_main
+    related = bool(RELATED.search(path))
+    chrome = bool(CHROME.search(path)) and not f.in_main
+    plain_place = not (structure or chrome or advert or related or consent)
     reworded = f.kind is EditKind.REWORDED
     past = scene.memory.slot((f.before or block).slot)
     visits = scene.memory.visits
@@ -116,11 +127,16 @@ def features(f: Facts, scene: Scene, peers: int) -> dict[str, float]:
         "structure": structure,
         "structure_prose": structure and prose,
         "header": bool(HEADER.search(path)) and not f.in_main,
-        "chrome": bool(CHROME.search(path)) and not f.in_main,
+        "chrome": chrome,
         "consent": consent,
-        "consent_whole": consent and not reworded,
-        "advert": bool(ADVERT.search(path)) and not f.in_main,
-        "related": bool(RELATED.search(path)),
+        "consent_whole": consent and whole,
+        "outside_whole": whole and not f.in_main,
+        "main_whole": whole and f.in_main,
+        "advert": advert,
+        "related": related,
+        "plain_place": plain_place and not f.in_main,
+        "plain_prose": plain_place and prose and not f.in_main,
+        "link_sentence": f.size >= 6 and f.link_density >= 0.5 and plain_place,
         "link_density": f.link_density,
         "link_list": block.list_id >= 0 and f.link_density > 0.8,
         "reworded": reworded,

@@ -10,12 +10,11 @@ import itertools
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from monitoring.detection.quality import PageFacts, State, assess
-
 from monitoring.detection.blocks import Reading
 from monitoring.detection.judge import judge, observe
 from monitoring.detection.judgement import Judgement, Kind, Settings
 from monitoring.detection.memory import Memory
+from monitoring.detection.quality import PageFacts, State, assess
 from monitoring.detection.read import read
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -26,9 +25,11 @@ def classify(history: Sequence[str], old: str, new: str) -> str:
     if old == new:
         return "none"
     now = read(new)
-    earlier = [read(html) for html in history]
-    before = read(old)
-    good = [r for r, html in zip([*earlier, before], [*history, old], strict=True) if is_good(html, r, None)]
+    good: list[Reading] = []
+    for html in (*history, old):
+        reading = read(html)
+        if is_good(html, reading, good[-1] if good else None):
+            good.append(reading)
     if not is_good(new, now, good[-1] if good else None):
         return "blocked"
     if not good:
