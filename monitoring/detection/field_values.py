@@ -410,7 +410,8 @@ _AVAILABILITY_WORDS: tuple[tuple[str, list[str]], ...] = (
     (
         "discontinued",
         [
-            "discontinued|no longer available",
+            "discontinued",
+            "no longer available",
             "nicht mehr lieferbar",
             "nicht mehr erhältlich",
             "plus commercialisé",
