@@ -66,9 +66,9 @@ def decode_page(body: bytes, *, content_type: str, hint: str = "") -> Text:
         if body.startswith(bom):
             return Text(_decode(body[len(bom) :], name), name, "bom")
     header = header_charset(content_type)
-    declared = meta_charset(body)
     if header:
-        return _by_header(body, header, declared)
+        return _by_header(body, header)
+    declared = meta_charset(body)
     if declared:
         return Text(_decode(body, declared), declared, "meta")
     if _ISO_2022_JP.search(body, 0, _GUESS_BYTES) and body.isascii():
@@ -85,10 +85,15 @@ def decode_page(body: bytes, *, content_type: str, hint: str = "") -> Text:
     return Text(_decode(body, guessed), guessed, "guess")
 
 
-def _by_header(body: bytes, header: str, declared: str) -> Text:
+def _by_header(body: bytes, header: str) -> Text:
     """The header is the authority, unless the bytes plainly are in the charset that the page itself declares."""
-    if declared == "iso-2022-jp" and body.isascii() and _ISO_2022_JP.search(body):
-        # Seven-bit Japanese is valid in any other charset, so damage cannot tell; its escapes do.
+    # Seven-bit Japanese is valid in any other charset, so damage cannot tell it; its escapes do.
+    escaped = b"\x1b" in body and body.isascii() and _ISO_2022_JP.search(body) is not None
+    strict = _strictly(body, header)
+    if strict is not None and not escaped:
+        return Text(strict, header, "header")
+    declared = meta_charset(body)
+    if escaped and declared == "iso-2022-jp":
         return Text(_decode(body, declared), declared, "header" if header == declared else "meta-over-header")
     text = _decode(body, header)
     damaged = text.count("\ufffd") - body.count(b"\0")

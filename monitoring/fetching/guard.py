@@ -42,6 +42,8 @@ _SPLIT = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(//([^/?#]*))?([^?#]*)(\?[^#]*)
 _BRACKETED = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::([0-9]*))?")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
+# Controls, white space of any script, backslash, lone surrogates: parsers strip, split at or rewrite these.
+_UNFIT = re.compile(r"[\x00-\x20\x7f-\xa0\\\ud800-\udfff]|\s")
 _USERINFO = re.compile(r"//[^/?#]*@")
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 _DOT_SEGMENT = re.compile(r"(?i)^(?:\.|%2e){1,2}$")
@@ -250,10 +252,9 @@ def parse(url: str) -> Target:
     """A URL taken apart strictly; raises `Refused` where two programs could read it in two ways."""
     if len(url) > MAX_URL_LENGTH:
         raise Refused("length", f"The URL has {len(url)} characters; at most {MAX_URL_LENGTH} are allowed.")
-    for character in url:
-        code = ord(character)
-        if code <= 0x20 or 0x7F <= code <= 0xA0 or character == "\\" or 0xD800 <= code <= 0xDFFF or character.isspace():
-            raise Refused("characters", f"The URL holds U+{code:04X}, which must be written percent-encoded.")
+    unfit = _UNFIT.search(url)
+    if unfit is not None:
+        raise Refused("characters", f"The URL holds U+{ord(unfit[0]):04X}, which must be written percent-encoded.")
     parts = _SPLIT.fullmatch(url)
     if parts is None:
         raise Refused("scheme", "The URL has no scheme; it must start with http:// or https://.")

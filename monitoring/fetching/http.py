@@ -425,6 +425,8 @@ def _header_pairs(response: aiohttp.ClientResponse) -> tuple[tuple[str, str], ..
 
 
 def _printable(value: str) -> str:
+    if value.isprintable():
+        return value
     return "".join(character if character.isprintable() or character == " " else "\ufffd" for character in value)
 
 
