@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from django.db import transaction
 
-from monitoring.models import PageType, Team, Vantage
+from monitoring.detection.fields import DEFAULT_FIELDS
+from monitoring.models import FieldRule, PageType, Team, Vantage
 
 TEAM = "Everyone"
 VANTAGE = "Default"
@@ -22,25 +23,30 @@ class Kind:
     name: str
     threshold: int = 3
     cut: float = 0.5
-    order_matters: bool = False
     case_matters: bool = False
     weight: float = 1.0
     every_s: int = DAY
-    audit_share: float = 0.01
-    fields: tuple[dict[str, object], ...] = field(default=())
+    audit_share: float = 0.0  # a person switches the audit of noise on: it sends noise to the queue on purpose
+    fields: str = ""  # a key of DEFAULT_FIELDS
 
 
-# Legal texts: one word can matter and capitals mark defined terms. Lists of goods and news: order is editing, and only
-# much new text is worth a look. The fingerprint's threshold only grades how much; calibration sets it per page type.
+# Legal texts: capitals mark defined terms, so case matters. News: only much new text is worth a look, and little of it
+# is anybody's duty. The threshold in bits only grades how much changed; calibration sets it per page type.
 KINDS = (
-    Kind(slug="privacy-policy", name="Privacy policy", case_matters=True, order_matters=True, weight=2.0),
-    Kind(slug="terms", name="Terms and conditions", case_matters=True, order_matters=True, weight=2.0),
-    Kind(slug="certificate-list", name="Certificate list", weight=3.0, every_s=12 * HOUR, audit_share=0.02),
-    Kind(slug="sustainability-statement", name="Sustainability statement", weight=1.5),
+    Kind(slug="privacy-policy", fields="policy", name="Privacy policy", case_matters=True, weight=2.0),
+    Kind(slug="terms", fields="policy", name="Terms and conditions", case_matters=True, weight=2.0),
+    Kind(
+        slug="certificate-list",
+        fields="certificate-list",
+        name="Certificate list",
+        weight=3.0,
+        every_s=12 * HOUR,
+    ),
+    Kind(slug="sustainability-statement", fields="policy", name="Sustainability statement", weight=1.5),
     Kind(slug="regulator-page", name="Regulator page", weight=2.0, every_s=6 * HOUR),
-    Kind(slug="product-page", name="Product page", every_s=6 * HOUR),
+    Kind(slug="product-page", fields="product", name="Product page", every_s=6 * HOUR),
     Kind(slug="news-home-page", name="News home page", threshold=6, cut=0.7, weight=0.5, every_s=2 * HOUR),
-    Kind(slug="price-list", name="Price list", order_matters=False, weight=1.5, every_s=12 * HOUR),
+    Kind(slug="price-list", name="Price list", weight=1.5, every_s=12 * HOUR),
 )
 
 
@@ -60,17 +66,30 @@ def ensure_defaults() -> list[str]:
 
 
 def _ensure(kind: Kind) -> bool:
-    _page_type, made = PageType.objects.get_or_create(
+    page_type, made = PageType.objects.get_or_create(
         slug=kind.slug,
         defaults={
             "name": kind.name,
             "threshold": kind.threshold,
             "cut": kind.cut,
-            "order_matters": kind.order_matters,
             "case_matters": kind.case_matters,
             "weight": kind.weight,
             "default_interval_s": kind.every_s,
             "audit_share": kind.audit_share,
         },
     )
+    if made:
+        FieldRule.objects.bulk_create(
+            FieldRule(
+                page_type=page_type,
+                name=spec.name,
+                source=str(spec.source),
+                selector=spec.selector,
+                attribute=spec.attribute,
+                type=str(spec.type),
+                important=spec.important,
+                review=spec.review,
+            )
+            for spec in DEFAULT_FIELDS.get(kind.fields, ())
+        )
     return made

@@ -37,10 +37,18 @@ def rules_of(monitors: Iterable[Monitor]) -> dict[int, Rules]:
 
 
 def _combined(monitor: Monitor, fields: list[FieldRule], ignores: list[IgnoreRule]) -> Rules:
-    by_name = {f.name: f for f in fields if f.page_type_id == monitor.page_type_id}
-    by_name |= {f.name: f for f in fields if f.monitor_id == monitor.pk}
+    return combine(
+        inherited=[f for f in fields if f.page_type_id == monitor.page_type_id],
+        own=[f for f in fields if f.monitor_id == monitor.pk],
+        ignores=[r for r in ignores if r.monitor_id == monitor.pk or r.page_type_id == monitor.page_type_id],
+    )
+
+
+def combine(*, inherited: Iterable[FieldRule], own: Iterable[FieldRule], ignores: Iterable[IgnoreRule]) -> Rules:
+    """Rules from a page type's fields, a monitor's own ones that take their places by name, and what both leave out."""
+    by_name = {f.name: f for f in (*inherited, *own)}
     active = [f for f in by_name.values() if f.enabled]
-    mine = [r for r in ignores if r.monitor_id == monitor.pk or r.page_type_id == monitor.page_type_id]
+    mine = list(ignores)
     return Rules(
         specs=tuple(spec_of(f) for f in active),
         important=frozenset(f.name for f in active if f.important),

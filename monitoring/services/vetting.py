@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
 from monitoring.detection import ignore
+from monitoring.detection.fields import FieldSpec, FieldSpecError, validate_spec
 from monitoring.fetching.errors import Refused
 from monitoring.fetching.guard import check_url
 from monitoring.models import IgnoreRule
@@ -36,8 +37,10 @@ def check_ignore(*, kind: str, value: str) -> None:
 
 def check_field(*, name: str, source: str, selector: str, attribute: str, type: str) -> None:
     """Raise ValidationError where a field cannot be read by this source and selector."""
-    if source == "css":
-        check_selector(selector)
+    try:
+        validate_spec(FieldSpec(name=name, source=source, selector=selector, attribute=attribute, type=type))
+    except FieldSpecError as error:
+        raise ValidationError(str(error), code="field") from error
 
 
 def check_proxy(text: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from monitoring.models import PageType, Team, Vantage
-from monitoring.services.defaults import KINDS, ensure_defaults
+from monitoring.services.defaults import KINDS, Kind, ensure_defaults
+from monitoring.services.vetting import check_field
 
 pytestmark = pytest.mark.django_db
 
@@ -35,7 +36,31 @@ def test_what_a_person_changed_stays_changed() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.slug)
-def test_each_shipped_page_type_passes_its_own_validation(kind: object) -> None:
+def test_each_shipped_page_type_passes_its_own_validation(kind: Kind) -> None:
     ensure_defaults()
 
-    PageType.objects.get(slug=kind.slug).full_clean()  # type: ignore[attr-defined]
+    page_type = PageType.objects.get(slug=kind.slug)
+    page_type.full_clean()
+    for rule in page_type.field_rules.all():
+        rule.full_clean()
+        check_field(
+            name=rule.name, source=rule.source, selector=rule.selector, attribute=rule.attribute, type=rule.type
+        )
+
+
+def test_a_certificate_list_has_its_list_as_a_field_that_opens_a_change() -> None:
+    ensure_defaults()
+
+    rule = PageType.objects.get(slug="certificate-list").field_rules.get(name="certificates")
+
+    assert rule.opens_change
+    assert rule.important
+
+
+def test_a_field_that_a_person_removed_stays_removed() -> None:
+    ensure_defaults()
+    PageType.objects.get(slug="product-page").field_rules.all().delete()
+
+    ensure_defaults()
+
+    assert not PageType.objects.get(slug="product-page").field_rules.exists()

@@ -1,0 +1,294 @@
+"""A look at a page as a monitor would see it, before anything is kept: fetched once, read, nothing saved."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from monitoring.detection.blocks import Block, Region, Surface
+from monitoring.detection.fields import FieldSpec, FieldValue, extract_fields
+from monitoring.detection.fingerprint import fingerprint, to_hex
+from monitoring.detection.ignore import compile_pattern
+from monitoring.detection.normalise import mask
+from monitoring.detection.quality import assess
+from monitoring.detection.read import read
+from monitoring.fetching.capture import Capture, Exemption, Failure, FetchRequest, Hop, Limits, Outcome, RenderSpec
+from monitoring.fetching.guard import AddressPolicy
+from monitoring.fetching.http import fetch
+from monitoring.models import Renderer, Vantage
+from monitoring.services.capture import vantage_spec
+from monitoring.services.egress import address_policy
+from monitoring.services.judge import page_facts
+from monitoring.services.rules import Rules
+
+BLOCKS_SHOWN = 1_500
+CHARS_SHOWN = 200_000
+PREVIEW_LIMITS = Limits(total_s=20.0)  # a person waits, and a web worker with them
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some text of a block. `cls` is empty, a class of volatile text (clock, date, token ...) or `ignored`."""
+
+    text: str
+    cls: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenBlock:
+    """A block of the page: what it says, and what of it would be compared. `compared` is the folded text in pieces."""
+
+    number: int
+    tag: str
+    heading: int
+    text: str
+    main: bool
+    hidden: str
+    compared: tuple[Piece, ...]
+
+    @property
+    def varies(self) -> bool:
+        """Whether part of the block is taken for text that changes by itself, or is left out by a rule."""
+        return any(piece.cls for piece in self.compared)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenField:
+    """A field and its values on the page now, several for a list. `parsed` is false for text that is not of its type."""
+
+    name: str
+    type: str
+    taken_from: str
+    values: tuple[str, ...]
+    found: bool
+    parsed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a check of this page would see. With a `problem` the rest is empty: the page could not be had."""
+
+    url: str
+    problem: str = ""
+    reason: str = ""
+    final_url: str = ""
+    status: int = 0
+    redirects: tuple[Hop, ...] = ()
+    duration_ms: int = 0
+    size_bytes: int = 0
+    content_type: str = ""
+    charset: str = ""
+    rendered: bool = False
+    title: str = ""
+    language: str = ""
+    quality: str = ""
+    quality_sentence: str = ""
+    region: str = ""
+    region_how: str = ""
+    warnings: tuple[str, ...] = ()
+    fields: tuple[SeenField, ...] = ()
+    blocks: tuple[SeenBlock, ...] = ()
+    left_off: int = 0
+    words_main: int = 0
+    words_all: int = 0
+    fingerprint: str = ""
+
+    @property
+    def good(self) -> bool:
+        """Whether this capture could become a baseline."""
+        return self.quality == "good"
+
+    @property
+    def main(self) -> tuple[SeenBlock, ...]:
+        """Blocks of the main region."""
+        return tuple(block for block in self.blocks if block.main)
+
+    @property
+    def furniture(self) -> tuple[SeenBlock, ...]:
+        """Blocks around it."""
+        return tuple(block for block in self.blocks if not block.main)
+
+
+def preview(
+    *,
+    url: str,
+    vantage: Vantage,
+    renderer: str = Renderer.HTTP,
+    wait_selector: str = "",
+    main_selector: str = "",
+    rules: Rules | None = None,
+    exemption: Exemption | None = None,
+    policy: AddressPolicy | None = None,
+) -> Preview:
+    """The page as these settings show it. Writes nothing; a page that cannot be had is a `Preview` with a problem.
+
+    url: an address the guard accepted; it is vetted again, and so is each redirect. Takes at most 20 s.
+    """
+    request = FetchRequest(
+        key=0,
+        url=url,
+        vantage=vantage_spec(vantage),
+        limits=PREVIEW_LIMITS,
+        render=RenderSpec(wait_selector=wait_selector, screenshot=False) if renderer == Renderer.BROWSER else None,
+        exemption=exemption,
+    )
+    outcome = _fetched(request, policy or address_policy())
+    if isinstance(outcome, Failure):
+        return Preview(
+            url=url,
+            problem=outcome.message,
+            reason=outcome.reason,
+            final_url=outcome.final_url,
+            redirects=outcome.redirects,
+            duration_ms=outcome.duration_ms,
+        )
+    return _seen(outcome, url=url, main_selector=main_selector, rules=rules or Rules())
+
+
+def _fetched(request: FetchRequest, policy: AddressPolicy) -> Outcome:
+    if request.render is None:
+        return asyncio.run(fetch(request, policy=policy))
+    from monitoring.fetching.browser import render  # Playwright takes a while to import; most previews need none
+
+    return render(request, policy=policy, chromium_path=settings.CHROMIUM)
+
+
+def _seen(capture: Capture, *, url: str, main_selector: str, rules: Rules) -> Preview:
+    if not capture.is_text:
+        return Preview(
+            url=url,
+            final_url=capture.final_url,
+            status=capture.status,
+            content_type=capture.content_type,
+            size_bytes=len(capture.body),
+            problem=_("This is %(type)s, not a page of text; its bytes would be compared as a whole.")
+            % {"type": capture.content_type or _("a file")},
+            reason="not-text",
+        )
+    reading = read(
+        capture.html,
+        main_selector=main_selector,
+        ignore_selectors=rules.ignore_selectors,
+        field_selectors=rules.field_selectors,
+    )
+    quality = assess(page_facts(capture), reading, None)
+    shown = _shown(reading.blocks, rules.ignore_patterns)
+    values = extract_fields(capture.html, rules.specs) if rules.specs else {}
+    return Preview(
+        url=url,
+        final_url=capture.final_url,
+        status=capture.status,
+        redirects=capture.redirects,
+        duration_ms=capture.duration_ms,
+        size_bytes=len(capture.body),
+        content_type=capture.content_type,
+        charset=capture.charset,
+        rendered=capture.rendered,
+        title=reading.title,
+        language=reading.lang,
+        quality=quality.outcome,
+        quality_sentence=quality.sentence,
+        region=reading.region_path,
+        region_how=_region_words(reading.region_how),
+        warnings=tuple(_flag_words(flag.code, flag.detail) for flag in reading.flags),
+        fields=tuple(_field(spec, values.get(spec.name)) for spec in rules.specs),
+        blocks=shown,
+        left_off=len(reading.blocks) - len(shown),
+        words_main=len(reading.main_text.split()),
+        words_all=len(reading.text.split()),
+        fingerprint=to_hex(fingerprint(reading)),
+    )
+
+
+def _shown(blocks: Iterable[Block], patterns: tuple[str, ...]) -> tuple[SeenBlock, ...]:
+    found: list[SeenBlock] = []
+    left = CHARS_SHOWN
+    for number, block in enumerate(blocks, start=1):
+        left -= len(block.text)
+        if number > BLOCKS_SHOWN or left < 0:
+            break
+        found.append(
+            SeenBlock(
+                number=number,
+                tag=block.tag,
+                heading=block.heading,
+                text=block.text,
+                main=block.region is Region.MAIN,
+                hidden="" if block.surface is Surface.VISIBLE else _surface_words(block.surface),
+                compared=pieces(block.text, patterns),
+            )
+        )
+    return tuple(found)
+
+
+def pieces(text: str, patterns: tuple[str, ...] = ()) -> tuple[Piece, ...]:
+    """The folded text of a block, cut where parts of it are left out by a rule or taken for volatile.
+
+    `Updated 12:30 today` becomes `updated `, `12:30` (clock), ` today`.
+    """
+    masked = mask(text)
+    spans = [(span.start, span.end, str(span.cls)) for span in masked.spans]
+    for pattern in patterns:
+        spans += [(*match.span(), "ignored") for match in compile_pattern(pattern).finditer(masked.source)]
+    found: list[Piece] = []
+    at = 0
+    for start, end, cls in sorted(spans):
+        if end <= at or start == end:
+            continue
+        start = max(start, at)
+        if start > at:
+            found.append(Piece(masked.source[at:start]))
+        found.append(Piece(masked.source[start:end], cls))
+        at = end
+    if at < len(masked.source):
+        found.append(Piece(masked.source[at:]))
+    return tuple(found)
+
+
+def _field(spec: FieldSpec, found: FieldValue | None) -> SeenField:
+    shown = [] if found is None else found.value
+    return SeenField(
+        name=spec.name,
+        type=str(spec.type),
+        taken_from=f"{spec.source}: {spec.selector}" + (f" [{spec.attribute}]" if spec.attribute else ""),
+        values=(shown,) if isinstance(shown, str) else tuple(shown),
+        found=found is not None,
+        parsed=found is None or found.parsed,
+    )
+
+
+def _region_words(how: str) -> str:
+    return {
+        "selector": _("the selector you gave"),
+        "remembered": _("where it was before"),
+        "landmark": _("the page's own main landmark"),
+        "prose": _("where most of the prose stands"),
+        "whole": _("the whole page: nothing stands out"),
+    }.get(how, how)
+
+
+def _surface_words(surface: Surface) -> str:
+    return {
+        Surface.HIDDEN: _("hidden on the page"),
+        Surface.ATTRIBUTE: _("in an attribute"),
+        Surface.EMBEDDED: _("in an embedded document"),
+        Surface.STYLE: _("from a style sheet"),
+        Surface.LINK: _("a link's target"),
+    }.get(surface, str(surface))
+
+
+def _flag_words(code: str, detail: str) -> str:
+    words = {
+        "selector-missing": _("The main region's selector matches nothing on this page."),
+        "size-limited": _("The page is very large; its end is not read."),
+        "depth-limited": _("The page is nested very deeply; deep parts are read as flat text."),
+        "nodes-limited": _("The page has very many elements; some are read together."),
+        "embedded-limited": _("Some documents inside the page are not read."),
+        "text-lost": _("Some text of the page may not be read."),
+        "plaintext": _("The page switches to plain text; the rest is read as such."),
+    }.get(code, code)
+    return f"{words} ({detail})" if detail and code != "selector-missing" else words
