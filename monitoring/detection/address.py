@@ -41,7 +41,9 @@ def label(tag: str, ident: str, classes: str) -> str:
     if ident and len(ident) < 60 and not _HASHED.search(ident):
         name += "#" + ident
     if classes:
-        tokens = {t for t in classes[:500].split() if 1 < len(t) < 40 and not _HASHED.search(t) and not _STATE.search(t)}
+        tokens = {
+            t for t in classes[:500].split() if 1 < len(t) < 40 and not _HASHED.search(t) and not _STATE.search(t)
+        }
         if tokens:
             name += "." + ".".join(sorted(tokens)[:2])
     return name

@@ -130,12 +130,37 @@ def _clean(html: str, limits: ReadLimits, flags: list[Flag]) -> str:
 _CHUNKS: Final = 64
 _TAG: Final = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
 _VOID: Final = frozenset(
-    "area base br col embed hr img input link meta param source track wbr p li option dt dd tr td th".split()
+    [
+        "area",
+        "base",
+        "br",
+        "col",
+        "embed",
+        "hr",
+        "img",
+        "input",
+        "link",
+        "meta",
+        "param",
+        "source",
+        "track",
+        "wbr",
+        "p",
+        "li",
+        "option",
+        "dt",
+        "dd",
+        "tr",
+        "td",
+        "th",
+    ]
 )
 
 
 def _guard(html: str, limits: ReadLimits) -> str:
     """The flag of the bound that parsing this markup would break, or "". A bound from above, never from below."""
+    if len(html) > 2 * _TAG_WINDOW and _has_attribute_flood(html):
+        return "attributes-limited"
     opens = html.count("<")
     if opens > limits.nodes and opens - html.count("</") > limits.nodes:
         return "nodes-limited"
@@ -152,6 +177,34 @@ def _guard(html: str, limits: ReadLimits) -> str:
     return ""
 
 
+_TAG_WINDOW: Final = 8_000
+_ATTRIBUTES: Final = 1_000
+
+
+def _has_attribute_flood(html: str) -> bool:
+    """Whether one tag holds thousands of attributes: the parser compares each with all others.
+
+    Looks for stretches without ">" first, a few look-ups in all; a tag below 16,000 characters is never reported.
+    """
+    start, size = 0, len(html)
+    while start < size:
+        if html.find(">", start, start + _TAG_WINDOW) >= 0:
+            start += _TAG_WINDOW
+            continue
+        end = html.find(">", start)
+        end = end if end >= 0 else size
+        opening = html.rfind("<", 0, start)
+        if html[opening + 1 : opening + 2].isalpha() and html.find(">", opening, start) < 0:
+            tag = html[opening:end]
+            if len(_QUOTED.sub("", tag).split()) > _ATTRIBUTES:
+                return True
+        start = end + 1
+    return False
+
+
+_QUOTED: Final = re.compile(r"\"[^\"]*\"|'[^']*'")
+
+
 def _precise_guard(html: str, limits: ReadLimits) -> str:
     level = 0
     for closing, name in _TAG.findall(html):
@@ -165,9 +218,41 @@ def _precise_guard(html: str, limits: ReadLimits) -> str:
 
 
 _DROPPED: Final = re.compile(r"(?is)<!--.*?(?:-->|\Z)|<(script|style|template|noscript|svg|head)\b.*?(?:</\1\s*>|\Z)")
-_BREAKS: Final = re.compile(
-    r"(?i)</?(?:p|div|li|ul|ol|dl|dt|dd|tr|td|th|table|h[1-6]|section|article|main|aside|nav|header|footer|pre|"
-    r"blockquote|form|br|hr|option|body|html)\b[^>]*>"
+_FLAT_INLINE: Final = frozenset(
+    name
+    for tag in [
+        "a",
+        "abbr",
+        "b",
+        "bdi",
+        "bdo",
+        "big",
+        "cite",
+        "code",
+        "del",
+        "em",
+        "font",
+        "i",
+        "ins",
+        "kbd",
+        "mark",
+        "nobr",
+        "q",
+        "s",
+        "samp",
+        "small",
+        "span",
+        "strike",
+        "strong",
+        "sub",
+        "sup",
+        "time",
+        "tt",
+        "u",
+        "var",
+        "wbr",
+    ]
+    for name in (tag, "/" + tag)
 )
 _ANY_TAG: Final = re.compile(r"</?[a-zA-Z!?][^>]*>")
 
@@ -176,12 +261,23 @@ def _flat_reading(html: str, code: str, limits: ReadLimits, flags: list[Flag]) -
     """The text of markup that must not be parsed, split at block tags by a linear scan. Hidden text is not told apart."""
     flags.append(Flag(code, "read as flat text: no regions, hidden text not told apart"))
     texts: list[str] = []
-    for piece in _BREAKS.split(_DROPPED.sub(" ", html)):
-        if piece and not piece.isspace():
-            text = _ANY_TAG.sub("", piece) if "<" in piece else piece
-            text = " ".join((entities.unescape(text) if "&" in text else text).split())
-            if text:
-                texts.append(text)
+    parts: list[str] = []
+    head, *pieces = _DROPPED.sub(" ", html).split("<")
+    parts.append(head)
+    known: dict[str, tuple[bool, str]] = {}  # floods repeat themselves
+    for piece in pieces:
+        found = known.get(piece)
+        if found is None:
+            found = _flat_piece(piece)
+            if len(piece) < _FLAT_KNOWN:
+                known[piece] = found
+        ends, text = found
+        if ends and parts:
+            _add_flat(parts, texts)
+            parts = []
+        if text:
+            parts.append(text)
+    _add_flat(parts, texts)
     blocks = [
         Block(text=text, tag="p", path="body", slot=f"body[{n}]", script=script_of(text))
         for n, text in enumerate(_grouped(texts, limits.blocks))
@@ -190,20 +286,43 @@ def _flat_reading(html: str, code: str, limits: ReadLimits, flags: list[Flag]) -
     return Reading(blocks=tuple(blocks), chars_seen=kept, chars_kept=kept, flags=tuple(flags))
 
 
+_FLAT_KNOWN: Final = 60
+
+
+def _flat_piece(piece: str) -> tuple[bool, str]:
+    """What follows a "<": whether it is a tag that ends a block, and the text after the tag."""
+    name, closed, text = piece.partition(">")
+    if not closed or not name or not (name[0].isalpha() or name[0] in "/!?"):
+        return False, "<" + piece  # no tag after all
+    return name not in _FLAT_INLINE and name[:80].split(None, 1)[0].lower() not in _FLAT_INLINE, text
+
+
+def _add_flat(parts: list[str], texts: list[str]) -> None:
+    if len(parts) == 1:
+        text = parts[0]
+        if text.isalnum():
+            texts.append(text)
+            return
+    else:
+        text = "".join(parts)
+    text = " ".join((entities.unescape(text) if "&" in text else text).split())
+    if text:
+        texts.append(text)
+
+
 def _grouped(texts: list[str], most: int) -> list[str]:
     """At most about `most` texts: neighbours joined at borders that depend on the text itself, not on its position."""
     if len(texts) <= most:
         return texts
     size = 2 * len(texts) // most + 1
     groups: list[str] = []
-    pending: list[str] = []
-    for text in texts:
-        pending.append(text)
-        if len(pending) >= 2 * size or sum(map(ord, text[:16])) % size == 0:
-            groups.append("\n".join(pending))
-            pending = []
-    if pending:
-        groups.append("\n".join(pending))
+    start = 0
+    for index, text in enumerate(texts, 1):
+        if index - start >= 2 * size or (31 * len(text) + ord(text[0])) % size == 0:
+            groups.append(" ".join(texts[start:index]))
+            start = index
+    if start < len(texts):
+        groups.append(" ".join(texts[start:]))
     return groups
 
 
@@ -226,10 +345,14 @@ def _matching(parser: LexborHTMLParser, selectors: tuple[str, ...]) -> frozenset
     return frozenset(found)
 
 
-def _embedded(outline: Outline, limits: ReadLimits, flags: list[Flag], depth: int = 0) -> list[tuple[int, Box, list[Run]]]:
+def _embedded(
+    outline: Outline, limits: ReadLimits, flags: list[Flag], depth: int = 0
+) -> list[tuple[int, Box, list[Run]]]:
     """Runs of documents inside the page, with the index of the run and the box they stand at."""
     sources = [(at, box, text, Surface.EMBEDDED) for at, box, text in (*outline.frames, *outline.shadows)]
-    sources += [(at, box, text, Surface.HIDDEN) for at, box, text in outline.noscripts if _ANY_TAG.sub("", text).strip()]
+    sources += [
+        (at, box, text, Surface.HIDDEN) for at, box, text in outline.noscripts if _ANY_TAG.sub("", text).strip()
+    ]
     if len(sources) > limits.embedded:
         flags.append(Flag("embedded-limited", f"{len(sources) - limits.embedded} embedded documents not read"))
     extras: list[tuple[int, Box, list[Run]]] = []
@@ -303,13 +426,16 @@ def _blocks(outline: Outline, choice: Choice, extras: list[tuple[int, Box, list[
     return freeze(drafts)
 
 
-def main_text_of(html: str, limits: ReadLimits = _DEFAULT_LIMITS) -> str:
-    """The visible text of the main region, a block a line: `read(html).main_text` without making the blocks."""
+def main_text_of(html: str, *, title: bool = True, limits: ReadLimits = _DEFAULT_LIMITS) -> str:
+    """The visible text of the main region, a block a line: `read(html).main_text` without making the blocks.
+
+    title: whether h1 headings are part of it.
+    """
     html = _clean(html, limits, [])
     if _guard(html, limits):
         return read(html, limits=limits).main_text
     _, outline = _walked(html)
-    keep = choose(outline).keep
+    kept = zip(outline.runs, choose(outline).keep, strict=True)
     return "\n".join(
-        r.text for r, k in zip(outline.runs, keep, strict=True) if k and r.surface is Surface.VISIBLE and r.text and r.tag != "h1"
+        r.text for r, keep in kept if keep and r.surface is Surface.VISIBLE and r.text and (title or r.tag != "h1")
     )

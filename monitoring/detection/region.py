@@ -35,7 +35,9 @@ _PURITY: Final = 1.5
 _CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f]")
 _SENTENCE: Final = re.compile(r"[.!?;:,][\s\"'”’)]|[.!?…]['\"”’)]*$|[。、，！？；：．।۔؟،]")
 
-_FURNITURE_TAGS: Final = frozenset({"nav", "footer", "aside", "dialog", "search", "select", "button", "textarea", "noframes"})
+_FURNITURE_TAGS: Final = frozenset(
+    {"nav", "footer", "aside", "dialog", "search", "select", "button", "textarea", "noframes"}
+)
 _UNREAD_TAGS: Final = _FURNITURE_TAGS | {"option", "optgroup", "label", "legend"}
 _FURNITURE_ROLES: Final = frozenset(
     {"navigation", "contentinfo", "banner", "complementary", "search", "dialog", "alertdialog", "menu", "menubar"}
@@ -55,7 +57,9 @@ _FURNITURE_NAMES: Final = re.compile(
     r")(?:$|[-_\s])"
 )
 _CAMEL: Final = re.compile(r"([a-z])([A-Z])")
-_NAMED_TAGS: Final = frozenset("div section ul ol dl table form header li span fieldset figure center".split())
+_NAMED_TAGS: Final = frozenset(
+    ["div", "section", "ul", "ol", "dl", "table", "form", "header", "li", "span", "fieldset", "figure", "center"]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +204,12 @@ def _with_siblings(best: Box, boxes: list[Box], pure: list[float]) -> Box:
     held = pure[best.last] - pure[best.first]
     beside = 0.0
     for box in boxes:
-        if box.parent is parent and box is not best and box.tag == best.tag and (box.attrs.get("class") or "").split()[:1] == kind:
+        if (
+            box.parent is parent
+            and box is not best
+            and box.tag == best.tag
+            and (box.attrs.get("class") or "").split()[:1] == kind
+        ):
             beside += pure[box.last] - pure[box.first]
     return parent if beside >= _SIBLING_SHARE * held else best
 
@@ -231,7 +240,27 @@ def _lengths(runs: list[Run], dropped: list[bool]) -> list[int]:
 _LISTING_SHARE: Final = 0.8
 _SPREAD: Final = 0.4
 _PURITY_SPREAD: Final = 0.5
-_LEAVES: Final = frozenset("p li h1 h2 h3 h4 h5 h6 blockquote td tr th dd dt pre span figcaption".split())
+_LEAVES: Final = frozenset(
+    [
+        "p",
+        "li",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "blockquote",
+        "td",
+        "tr",
+        "th",
+        "dd",
+        "dt",
+        "pre",
+        "span",
+        "figcaption",
+    ]
+)
 
 
 def _concentration(runs: list[Run], mass: list[float], dropped: list[bool]) -> float:
@@ -276,7 +305,9 @@ def _prune(runs: list[Run], mass: list[float], keep: list[bool], teasers: list[t
             keep[index] = keep[index] and _parent(runs[index]) in bodies
 
 
-_META_NAMES: Final = re.compile(r"(?:^|[-_\s])(?:dates?|time|author|by-?line|posted|published|meta|credits?|kicker|label|count)(?:$|[-_\s])")
+_META_NAMES: Final = re.compile(
+    r"(?:^|[-_\s])(?:dates?|time|author|by-?line|posted|published|meta|credits?|kicker|label|count)(?:$|[-_\s])"
+)
 
 
 def _is_meta(box: Box) -> bool:
@@ -345,7 +376,7 @@ def _furniture(boxes: list[Box], mass: list[float], count: int) -> list[bool]:
     strong: set[str] = set()
     for box in boxes:
         first, last = box.first, box.last
-        if first == last or dropped[first] and dropped[last - 1]:
+        if first == last or (dropped[first] and dropped[last - 1]):
             continue
         attrs = box.attrs
         held = sums[last] - sums[first]

@@ -8,7 +8,9 @@ from collections import Counter
 _SAMPLE = 96
 """Letters looked at per text: enough to tell scripts apart, small enough to cost nothing."""
 
-_OUTSIDE_LATIN = re.compile(r"[\u0370-\u1dff\u2c00-\u2dff\u2e80-\ua7ff\ua840-\ufaff\ufb1d-\ufeff\uff66-\uffdc\U00010300-\U0003ffff]")
+_OUTSIDE_LATIN = re.compile(
+    r"[\u0370-\u1dff\u2c00-\u2dff\u2e80-\ua7ff\ua840-\ufaff\ufb1d-\ufeff\uff66-\uffdc\U00010300-\U0003ffff]"
+)
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 
 _RANGES: tuple[tuple[int, int, str], ...] = (

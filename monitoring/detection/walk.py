@@ -44,10 +44,15 @@ class Box:
     def path(self) -> str:
         """Tag path with stable id and class tokens; anonymous wrappers leave no trace in it."""
         if not self._path:
-            above = self.parent.path if self.parent else ""
-            attrs = self.attrs
-            name = label(self.tag, attrs.get("id") or "", attrs.get("class") or "") if attrs else self.tag
-            self._path = above if above and name in _ANONYMOUS else extend(above, name)
+            chain = [self]
+            while chain[-1].parent is not None and not chain[-1].parent._path:
+                chain.append(chain[-1].parent)
+            above = chain[-1].parent._path if chain[-1].parent else ""
+            for box in reversed(chain):
+                attrs = box.attrs
+                name = label(box.tag, attrs.get("id") or "", attrs.get("class") or "") if attrs else box.tag
+                above = above if above and name in _ANONYMOUS else extend(above, name)
+                box._path = above
         return self._path
 
 
@@ -103,16 +108,42 @@ _SPECIAL_TAGS: Final = "img input iframe template style noscript svg title"
 _KINDS: Final[dict[str, int]] = (
     dict.fromkeys(_BLOCK_TAGS.split(), _BLOCK)
     | dict.fromkeys(_SPECIAL_TAGS.split(), _SPECIAL)
-    | dict.fromkeys("script base meta link param source track col wbr area datalist".split(), _SKIP)
-    | dict.fromkeys("ul ol dl menu table".split(), _LIST)
+    | dict.fromkeys(
+        ["script", "base", "meta", "link", "param", "source", "track", "col", "wbr", "area", "datalist"], _SKIP
+    )
+    | dict.fromkeys(["ul", "ol", "dl", "menu", "table"], _LIST)
     | {"tr": _ROW, "td": _CELL, "th": _CELL, "br": _BR, "a": _LINK, "head": _HEAD}
-    | dict.fromkeys("pre listing xmp plaintext".split(), _PRE)
+    | dict.fromkeys(["pre", "listing", "xmp", "plaintext"], _PRE)
 )
 
 
 def _tag_table() -> dict[int, tuple[int, str]]:
     """(kind, name) by lexbor's number of the tag: numbers are cheaper to ask for than names."""
-    names = [*_KINDS, *"span b i em strong u s small font abbr code sup sub time mark ins del q cite picture".split()]
+    names = [
+        *_KINDS,
+        *[
+            "span",
+            "b",
+            "i",
+            "em",
+            "strong",
+            "u",
+            "s",
+            "small",
+            "font",
+            "abbr",
+            "code",
+            "sup",
+            "sub",
+            "time",
+            "mark",
+            "ins",
+            "del",
+            "q",
+            "cite",
+            "picture",
+        ],
+    ]
     parser = LexborHTMLParser("<p>x<!--x-->")
     table: dict[int, tuple[int, str]] = {}
     for name in names:
@@ -233,11 +264,9 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
 
     def set_aside(hidden_by: str) -> _Rest:
         """Put the current run aside for an element inside it that is read as runs of its own."""
-        nonlocal link_chars
-        rest = (surface, list_id, in_pre, cells, hidden_by, len(runs), (parts.copy(), hrefs.copy(), link_chars))
-        parts.clear()
-        hrefs.clear()
-        link_chars = 0
+        nonlocal parts, hrefs, link_chars
+        rest = (surface, list_id, in_pre, cells, hidden_by, len(runs), (parts, hrefs, link_chars))
+        parts, hrefs, link_chars = [], [], 0
         return rest
 
     def note(text: str | None, what: Surface) -> None:
@@ -352,9 +381,11 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
                             out.direction = out.direction or attrs.get("dir") or ""
             elif kind == _BR:
                 if parts:
-                    if parts[-1] == "\n" or (parts[-1] == " " and len(parts) > 1 and parts[-2] == "\n"):
-                        flush()
-                    elif tag not in HEADINGS and _is_finished("".join(parts[-4:])):
+                    if (
+                        parts[-1] == "\n"
+                        or (parts[-1] == " " and len(parts) > 1 and parts[-2] == "\n")
+                        or (tag not in HEADINGS and _is_finished("".join(parts[-4:])))
+                    ):
                         flush()
                     else:
                         parts.append("\n")
@@ -386,7 +417,9 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
                             note(attrs.get(key), Surface.ATTRIBUTE)
                 elif name == "template":
                     if "shadowrootmode" in attrs or "shadowroot" in attrs:
-                        out.shadows.append((len(runs), box, node.inner_html or ""))
+                        fragments = node.template_fragments()
+                        if fragments:
+                            out.shadows.append((len(runs), box, fragments[0].inner_html or ""))
                 else:
                     text = _only_text(node)
                     out.skipped += len(text)
@@ -429,7 +462,7 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
             was_surface, was_list, was_pre, was_cells, hidden_by, first, outer = rest
             if outer is not None:
                 flush()
-                parts[:], hrefs[:], link_chars = outer
+                parts, hrefs, link_chars = outer
             elif kind == _CELL:
                 end_cell()
             else:
