@@ -362,3 +362,31 @@ def test_first_reading_is_all_added() -> None:
 def test_apply_refuses_an_unknown_side() -> None:
     with pytest.raises(ValueError, match="'old' or 'new'"):
         apply(diff(Reading(()), Reading(())), "both")
+
+
+def test_a_kanji_word_is_replaced_whole() -> None:
+    document = diff(
+        make_reading("当社は個人情報を守ります。", lang="ja"), make_reading("当社は個別情報を守ります。", lang="ja")
+    )
+
+    assert [segment for segment in only(document) if segment[0] != "="] == [["-", "個人情報"], ["+", "個別情報"]]
+
+
+def test_a_long_block_that_also_stands_elsewhere_is_not_called_moved() -> None:
+    stay = [f"Paragraph number {n} stays where it is." for n in range(6)]
+    document = diff(make_reading(CHILDREN, stay[0], CHILDREN, *stay[1:]), make_reading(CHILDREN, *stay, CHILDREN))
+
+    assert document["moved"] == 0
+    assert (document["counts"]["added"], document["counts"]["removed"]) == (1, 1)
+
+
+def test_a_block_is_not_paired_with_one_that_shares_a_few_small_words() -> None:
+    was = "The provider stores invoices in the country of the customer for ten years."
+    document = diff(
+        make_reading("Start.", was, "End."),
+        make_reading(
+            "Start.", "Cookies are the small files of a browser.", "Complaints go to the authority in Bergen.", "End."
+        ),
+    )
+
+    assert [row["op"] for row in changed(document)] == ["removed", "added", "added"]

@@ -219,6 +219,18 @@ def test_marks_have_no_white_space_at_their_edges_and_two_words_between(was: str
     assert rebuilt(wording.segments, "+", 3) == now
 
 
+FEW = st.lists(st.sampled_from(["a", "b", "c", ".", "d"]), max_size=14).map(" ".join)
+
+
+@given(FEW, FEW)
+@settings(max_examples=300, deadline=None)
+def test_exchanging_two_texts_exchanges_what_was_added(was: str, now: str) -> None:
+    there, back = compare_texts(was, now, Work()), compare_texts(now, was, Work())
+
+    assert (there.added, there.removed, there.changes) == (back.removed, back.added, back.changes)
+    assert there.likeness == back.likeness
+
+
 @given(TEXTS | WILD)
 @settings(max_examples=120, deadline=None)
 def test_tokens_join_to_the_text(text: str) -> None:

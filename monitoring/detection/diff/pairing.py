@@ -180,7 +180,10 @@ class _Middle:
         taken: set[int] = set()
         for i, candidates in self._candidates(gone, come):
             for score, j in candidates:
-                if score >= MOVED_LIKENESS and j not in taken:
+                # Equal text that is no move by the first rule stands more than once; which one moved, nobody can say.
+                if not score or j in taken or self.old_keys[i] == self.new_keys[j]:
+                    continue
+                if likeness_of(self._old_bag(i), self._new_bag(j)) >= MOVED_LIKENESS:
                     found.append((i, j))
                     taken.add(j)
                     break
