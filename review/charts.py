@@ -1,0 +1,186 @@
+"""Charts as coordinates for SVG templates. Numbers leave as text, so that no locale turns a point into a comma."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+LEFT, RIGHT, TOP, BOTTOM = 30.0, 8.0, 12.0, 20.0
+GRID = (0.25, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One check: when, its score (0..1), and `noise`, `approved`, `dismissed` or `waiting`."""
+
+    at: datetime
+    score: float
+    kind: str
+    label: str = ""
+    current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One shape at a place of the drawing."""
+
+    kind: str
+    x: str
+    y: str
+    d: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A grid line or axis label."""
+
+    text: str
+    x: str
+    y: str
+    anchor: str = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A drawing of scores over time with the cut as a line."""
+
+    width: int
+    height: int
+    marks: list[Mark]
+    grid: list[Line]
+    months: list[Line]
+    cut_path: str
+    current: Mark | None
+    left: str = f"{LEFT:.1f}"
+    right: str = ""
+    extra: dict[str, str] = field(default_factory=dict)
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}"
+
+
+def scores_over_time(
+    points: Sequence[Point],
+    *,
+    cuts: Sequence[tuple[datetime, float]],
+    now: datetime,
+    span: timedelta,
+    width: int = 264,
+    height: int = 150,
+    months: Sequence[tuple[datetime, str]] = (),
+) -> Chart:
+    """The chart of a monitor's checks. `cuts` are (since, cut) in order; the first holds from before the start."""
+    start = now - span
+    inner = width - LEFT - RIGHT
+
+    def x(at: datetime) -> float:
+        return LEFT + inner * min(1.0, max(0.0, (at - start) / span))
+
+    def y(score: float) -> float:
+        return TOP + (height - TOP - BOTTOM) * (1.0 - min(1.0, max(0.0, score)))
+
+    marks: list[Mark] = []
+    current: Mark | None = None
+    for point in points:
+        px, py = x(point.at), y(point.score)
+        if point.current:
+            current = Mark("now", _n(px), _n(py), label=f"{point.score:.2f}", d=_n(px - 9))
+            continue
+        shape = ""
+        if point.kind == "approved":
+            shape = f"M{_n(px)} {_n(py - 5)}l5 5-5 5-5-5z"
+        elif point.kind == "dismissed":
+            shape = f"M{_n(px - 3.4)} {_n(py - 3.4)}l6.8 6.8m0-6.8-6.8 6.8"
+        marks.append(Mark(point.kind, _n(px), _n(py), shape, point.label))
+    path = ""
+    for index, (since, cut) in enumerate(cuts):
+        px = LEFT if index == 0 else x(since)
+        path += f"M{_n(px)} {_n(y(cut))}" if index == 0 else f"H{_n(px)}V{_n(y(cut))}"
+    if path:
+        path += f"H{_n(width - RIGHT)}"
+    grid = [Line(f"{value:.2f}".rstrip("0").rstrip("."), _n(LEFT - 5), _n(y(value))) for value in GRID]
+    labels = [
+        Line(text, _n(x(at)), _n(height - 4), "middle") for at, text in months if LEFT + 8 < x(at) < width - RIGHT - 8
+    ]
+    return Chart(width, height, marks, grid, labels, path, current, right=_n(width - RIGHT))
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar of a histogram, in percent of the strip."""
+
+    x: str
+    y: str
+    width: str
+    height: str
+    count: int
+    low: str
+    high: str
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Counts of scores in equal bins from 0 to 1."""
+
+    kind: str
+    bars: list[Bar]
+    total: int
+
+
+BINS = 25
+HISTOGRAM_WIDTH, HISTOGRAM_HEIGHT = 860.0, 84.0
+
+
+def histogram(kind: str, scores: Sequence[float]) -> Histogram:
+    """A strip of bars for scores in [0, 1]; the tallest fills the strip."""
+    counts = [0] * BINS
+    for score in scores:
+        counts[min(BINS - 1, max(0, int(score * BINS)))] += 1
+    highest, step = max(counts) or 1, HISTOGRAM_WIDTH / BINS
+    bars = [
+        Bar(
+            _n(index * step + 1),
+            _n(HISTOGRAM_HEIGHT - HISTOGRAM_HEIGHT * count / highest),
+            _n(step - 2),
+            _n(HISTOGRAM_HEIGHT * count / highest),
+            count,
+            f"{index / BINS:.2f}",
+            f"{(index + 1) / BINS:.2f}",
+        )
+        for index, count in enumerate(counts)
+        if count
+    ]
+    return Histogram(kind, bars, len(scores))
+
+
+def score_x(score: float) -> str:
+    """Where a score stands on a histogram's axis."""
+    return _n(HISTOGRAM_WIDTH * min(1.0, max(0.0, score)))
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """A bar of a score with a tick at the cut; lengths in a drawing 100 wide."""
+
+    score: str
+    times: str
+    cut: str
+    fill: str
+    tick: str
+
+
+def meter(score: float | None, cut: float | None) -> Meter | None:
+    """The meter of a queue row; None where a change has no score (a page that is gone)."""
+    if score is None:
+        return None
+    limit = cut or 0.0
+    return Meter(
+        score=f"{score:.2f}",
+        times=f"{score / limit:.1f}" if limit else "",
+        cut=f"{limit:.2f}",
+        fill=_n(100 * min(1.0, max(0.0, score))),
+        tick=_n(min(98.0, 100 * limit)),
+    )

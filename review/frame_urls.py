@@ -1,0 +1,11 @@
+"""Addresses of the frames' host: snapshots, and nothing else."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from review.views import frame
+
+urlpatterns = [path("frame/<str:token>/", frame.frame, name="frame")]
+handler404 = "review.views.frame.nothing"
+handler500 = "review.views.frame.broken"

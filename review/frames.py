@@ -1,0 +1,284 @@
+"""Captured pages for the sandboxed frame: a signed address, and the page made inert with its places marked.
+
+The frame's response forbids scripts, requests and forms by policy. What is taken out here is the second line, and
+keeps the page readable: it is a view for people, the evidence is the stored bytes.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import webencodings
+from bs4 import BeautifulSoup
+from bs4.element import Comment, NavigableString, PreformattedString, Tag
+from django.conf import settings
+from django.core import signing
+from django.urls import reverse
+
+from review.rendering import plain
+
+SALT = "review.frame"
+LIFE_S = 1800
+MAX_HTML_BYTES = 1_500_000
+MAX_TAGS = 40_000
+
+DROPPED = (
+    "script", "iframe", "frame", "frameset", "object", "embed", "applet", "base", "link", "meta", "template", "svg",
+    "video", "audio", "source", "track", "canvas", "portal", "param", "noframes",
+)  # fmt: skip
+UNWRAPPED = ("form", "dialog", "fencedframe")
+KEPT_ATTRIBUTES = frozenset(
+    ["class", "id", "style", "lang", "dir", "title", "alt", "colspan", "rowspan", "headers", "scope", "align", "valign", "width", "height", "hidden", "open", "start", "reversed", "type", "value", "placeholder", "label", "cite", "datetime", "border", "cellpadding", "cellspacing", "bgcolor", "color", "face", "size", "summary", "span", "checked", "selected", "disabled", "rows", "cols", "name"]
+)
+BLOCK_TAGS = ("p", "li", "h1", "h2", "h3", "h4", "h5", "h6", "td", "th", "tr", "dt", "dd", "blockquote", "pre",
+              "figcaption", "caption", "summary", "div", "section", "article", "address", "span", "a", "time", "label")  # fmt: skip
+SKIPPED_CHARS = re.compile(r"[\s·|•]+")
+
+STYLE = """
+:where(body){margin:0;padding:12px 18px 60px;font:15px/1.6 system-ui,sans-serif;color:#222;background:#fff;overflow-wrap:anywhere}
+:where(img){max-width:100%;height:auto}:where(table){border-collapse:collapse}:where(td,th){padding:4px 8px;border:1px solid #ddd;text-align:start}
+mark.tl-del{background:#fbe3dc;color:#7a2a1c;padding:0 1px}mark.tl-ins{background:#d8f0e2;color:#14532d;padding:0 1px}
+.tl-place{scroll-margin-top:38vh;box-shadow:-9px 0 0 -6px #8a8f98}.tl-gap{display:block;height:0;border-top:2px dotted #8a8f98;margin:6px 0;scroll-margin-top:38vh}
+.tl-place:target,.tl-gap:target{outline:2px solid #2f4f9e;outline-offset:5px;border-radius:3px}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """What a frame address stands for: one snapshot of one change, for one person."""
+
+    user: int
+    change: int
+    snapshot: int
+    side: str  # "-" the prior one, "+" the new one
+
+
+def frame_url(ticket: Ticket) -> str:
+    """The signed address of a snapshot on the frames' host."""
+    token = signing.dumps([ticket.user, ticket.change, ticket.snapshot, ticket.side], salt=SALT, compress=False)
+    return settings.FRAME_ORIGIN + reverse("frame", args=[token], urlconf="review.frame_urls")
+
+
+def read_ticket(token: str) -> Ticket:
+    """The ticket in an address; raises BadSignature when it is forged or older than LIFE_S seconds."""
+    user, change, snapshot, side = signing.loads(token, salt=SALT, max_age=LIFE_S)
+    return Ticket(user=user, change=change, snapshot=snapshot, side=side)
+
+
+def policy() -> str:
+    """The frame's Content-Security-Policy."""
+    return (
+        "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; "
+        f"base-uri 'none'; frame-ancestors {settings.APP_ORIGIN}"
+    )
+
+
+def decode(body: bytes, charset: str) -> str:
+    """The page's text by the charset that the fetch settled on; UTF-8 where it names none."""
+    encoding = webencodings.lookup(charset or "utf-8") or webencodings.UTF8
+    text, _used = webencodings.decode(body, encoding, errors="replace")
+    return text
+
+
+# --- places ----------------------------------------------------------------------------------------------------
+
+
+def blocks_of(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """Every block of a diff document in order, folds opened."""
+    found: list[dict[str, Any]] = []
+    for block in document.get("blocks", []):
+        found.extend(block.get("blocks", []) if block.get("op") == "fold" else [block])
+    return found
+
+
+def _segments_of(block: dict[str, Any], side: str) -> list[list[str]]:
+    """The block's text on one side as segments; a rewritten block is one changed run."""
+    if block.get("op") == "rewritten":
+        text = "".join(s[1] for s in block.get("before" if side == "-" else "after", []))
+        return [[side, text]]
+    return [s for s in block.get("segments", []) if (s[3] if s[0] == "!" and len(s) > 3 else s[0]) in ("=", side, "!")]
+
+
+def _key(text: str) -> str:
+    return SKIPPED_CHARS.sub("", text)
+
+
+def _changed_ranges(segments: list[list[str]], side: str) -> list[tuple[int, int]]:
+    """Where the changed text stands, in characters that count (see SKIPPED_CHARS)."""
+    ranges, position = [], 0
+    for segment in segments:
+        length = len(_key(segment[1]))
+        segment_side = segment[3] if segment[0] == "!" and len(segment) > 3 else segment[0]
+        if segment_side == side and length:
+            ranges.append((position, position + length))
+        position += length
+    return ranges
+
+
+class _Index:
+    """Elements by their text, found in document order so that equal paragraphs are told apart."""
+
+    def __init__(self, soup: BeautifulSoup) -> None:
+        self.by_text: dict[str, list[tuple[int, Tag]]] = {}
+        for number, element in enumerate(soup.find_all(BLOCK_TAGS)):
+            if element.find(("p", "li", "h1", "h2", "h3", "div", "table", "section")) is not None:
+                continue
+            key = _key(element.get_text())
+            if key:
+                self.by_text.setdefault(key, []).append((number, element))
+        self.position = -1
+
+    def find(self, text: str) -> Tag | None:
+        """The next element with this text after the last one found, else any; the outermost of equals."""
+        candidates = self.by_text.get(_key(text), [])
+        if not candidates:
+            return None
+        number, element = next((c for c in candidates if c[0] > self.position), candidates[0])
+        self.position = max(self.position, number)
+        return element
+
+
+def _mark_ranges(soup: BeautifulSoup, element: Tag, ranges: list[tuple[int, int]], css: str) -> None:
+    """Wrap the characters of the ranges in marks, across text nodes."""
+    position, pending = 0, list(ranges)
+    for node in [
+        n for n in element.descendants if isinstance(n, NavigableString) and not isinstance(n, PreformattedString)
+    ]:
+        pieces: list[NavigableString | Tag] = []
+        run, run_marked = "", False
+        for char in str(node):
+            counts = not SKIPPED_CHARS.fullmatch(char)
+            while pending and position >= pending[0][1]:
+                pending.pop(0)
+            inside = bool(pending) and pending[0][0] <= position < pending[0][1]
+            marked = inside if counts else run_marked and inside
+            if marked != run_marked and run:
+                pieces.append(_piece(soup, run, css if run_marked else ""))
+                run = ""
+            run_marked = marked
+            run += char
+            position += counts
+        if run:
+            pieces.append(_piece(soup, run, css if run_marked else ""))
+        if any(isinstance(p, Tag) for p in pieces):
+            node.replace_with(*pieces)
+
+
+def _piece(soup: BeautifulSoup, text: str, css: str) -> NavigableString | Tag:
+    if not css:
+        return NavigableString(text)
+    mark = soup.new_tag("mark", attrs={"class": css})
+    mark.string = text
+    return mark
+
+
+def _mark_places(soup: BeautifulSoup, document: dict[str, Any], side: str) -> None:
+    index, last = _Index(soup), None
+    css = "tl-del" if side == "-" else "tl-ins"
+    for block in blocks_of(document):
+        if block.get("surface", "visible") != "visible":
+            continue
+        segments = _segments_of(block, side)
+        text = "".join(s[1] for s in segments)
+        here = index.find(text) if text.strip() else None
+        place = int(block.get("place") or 0)
+        if here is None:
+            if place and last is not None:
+                last.insert_after(soup.new_tag("span", attrs={"class": "tl-gap", "id": f"p{place}"}))
+            continue
+        if place:
+            here["id"] = f"p{place}"
+            here["class"] = [*here.get_attribute_list("class"), "tl-place"]
+            _mark_ranges(soup, here, _changed_ranges(segments, side), css)
+        last = here
+
+
+# --- the page --------------------------------------------------------------------------------------------------
+
+
+def _clean(soup: BeautifulSoup) -> None:
+    for node in soup.find_all(string=lambda text: isinstance(text, Comment)):
+        node.extract()
+    for element in soup.find_all(DROPPED):
+        element.decompose()
+    for element in soup.find_all(UNWRAPPED):
+        element.unwrap()
+    for element in soup.find_all(True):
+        source = element.get("src", "")
+        data_image = element.name == "img" and isinstance(source, str) and source.strip().startswith("data:image/")
+        kept = {
+            name: value
+            for name, value in element.attrs.items()
+            if name in KEPT_ATTRIBUTES or name.startswith("aria-") or name == "role"
+        }
+        if re.fullmatch(r"(p|to-|from-)\w*\d", str(kept.get("id", ""))):
+            del kept["id"]  # the page's own ids must not stand in for our places
+        if data_image:
+            kept["src"] = source
+        if element.name in ("input", "button", "select", "textarea"):
+            kept["disabled"] = ""
+        element.attrs = kept
+
+
+def _page(title: str, lang: str, direction: str, head: str, body: str, body_attributes: str = "") -> str:
+    return (
+        f'<!doctype html><html lang="{html.escape(lang)}" dir="{html.escape(direction)}"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width"><title>{html.escape(title)}</title>{head}'
+        f"<style>{STYLE}</style></head><body{body_attributes}>{body}</body></html>"
+    )
+
+
+def prepare(body: bytes, *, charset: str, content_type: str, document: dict[str, Any], side: str, title: str) -> str:
+    """The captured page as inert HTML with its changed places marked and reachable as #p1, #p2 and so on.
+
+    A page that is no HTML, or too large to prepare while somebody waits, is shown as its extracted text.
+    """
+    is_html = not content_type or "html" in content_type or "xml" in content_type
+    if not is_html or len(body) > MAX_HTML_BYTES or body.count(b"<") > 2 * MAX_TAGS:
+        return extracted(document, side=side, title=title)
+    soup = BeautifulSoup(decode(body, charset), "html.parser")
+    _clean(soup)
+    _mark_places(soup, document, side)
+    styles = "".join(str(style.extract()) for style in soup.find_all("style"))
+    root, inner = soup.find("html"), soup.find("body")
+    lang = str(root.get("lang", "")) if isinstance(root, Tag) else ""
+    direction = str(root.get("dir", "ltr")) if isinstance(root, Tag) else "ltr"
+    if isinstance(inner, Tag):
+        css = html.escape(" ".join(inner.get_attribute_list("class") if inner.get("class") else []))
+        style = html.escape(str(inner.get("style", "")))
+        attributes = (f' class="{css}"' if css else "") + (f' style="{style}"' if style else "")
+        content = inner.decode_contents()
+    else:
+        for name in ("head", "title"):
+            for element in soup.find_all(name):
+                element.decompose()
+        attributes, content = "", soup.decode_contents()
+    return _page(title, lang, direction if direction in ("ltr", "rtl", "auto") else "ltr", styles, content, attributes)
+
+
+def extracted(document: dict[str, Any], *, side: str, title: str) -> str:
+    """The text of one side of a diff as a plain page, changed words marked."""
+    css = "tl-del" if side == "-" else "tl-ins"
+    parts = []
+    for block in blocks_of(document):
+        segments = _segments_of(block, side)
+        place = int(block.get("place") or 0)
+        if not plain(segments, side).strip():
+            if place:
+                parts.append(f'<span class="tl-gap" id="p{place}"></span>')
+            continue
+        words = "".join(
+            f'<mark class="{css}">{html.escape(s[1])}</mark>' if s[0] == side else html.escape(s[1]) for s in segments
+        )
+        tag = f"h{min(6, max(1, int(block['heading'])))}" if block.get("heading") else "p"
+        anchor = f' id="p{place}" class="tl-place"' if place else ""
+        parts.append(f"<{tag}{anchor}>{words}</{tag}>")
+    return _page(title, str(document.get("lang", "")), str(document.get("direction", "ltr")), "", "".join(parts))
+
+
+def notice(words: str) -> str:
+    """A sentence as a page, where a snapshot can't be shown."""
+    return _page(words, "", "ltr", "", f"<p>{html.escape(words)}</p>")

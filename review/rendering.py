@@ -1,0 +1,411 @@
+"""The diff document as HTML. The one place where page text becomes markup: everything is escaped here."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+# JSON as it was stored: dicts and lists of strings and numbers, read defensively.
+type Json = Any
+
+MAX_CHANGED_BLOCKS = 400
+MAX_HTML_CHARS = 200_000
+OPS = ("equal", "added", "removed", "reworded", "rewritten", "moved_from", "moved_to")
+
+
+def joined(parts: Iterable[SafeString]) -> SafeString:
+    """Escaped pieces as one."""
+    return format_html_join("", "{}", ((part,) for part in parts))
+
+
+def _chip(text: str, name: str) -> SafeString:
+    """An invisible or look-alike character: named, and shown itself only where it can't steer the text around it."""
+    harmless = text and all(unicodedata.category(char)[0] in "LNPSM" for char in text)
+    shown = format_html("{}", text) if harmless else ""
+    return format_html('<span class="odd">{}<span class="chip">{}</span></span>', shown, name)
+
+
+def _piece(segment: Sequence[str]) -> SafeString:
+    if segment[0] == "!":
+        return _chip(segment[1], segment[2] if len(segment) > 2 else "")
+    return format_html("{}", segment[1])
+
+
+def _side(segment: Sequence[str]) -> str:
+    if segment[0] == "!":
+        return segment[3] if len(segment) > 3 else "="
+    return segment[0]
+
+
+def _mark(side: str, inner: SafeString, *, spoken: bool, whole: bool = False) -> SafeString:
+    tag = "ins" if side == "+" else "del"
+    kind = mark_safe(' class="whole"') if whole else ""
+    if not spoken:
+        return format_html("<{}{}>{}</{}>", tag, kind, inner, tag)
+    word = _("added") if side == "+" else _("removed")
+    return format_html(
+        '<{}{}><span class="vh">[{}: </span>{}<span class="vh">]</span></{}>', tag, kind, word, inner, tag
+    )
+
+
+def segments_html(
+    segments: Iterable[Sequence[str]], *, spoken: bool = True, only: str = "=+-", whole: bool = False
+) -> SafeString:
+    """Segments as marked text; `only` picks the sides ("=-" is the old text), `whole` marks an entire block."""
+    parts: list[SafeString] = []
+    for side, group in groupby(segments, key=_side):
+        if side not in only:
+            continue
+        inner = joined(_piece(segment) for segment in group)
+        parts.append(inner if side == "=" else _mark(side, inner, spoken=spoken, whole=whole))
+    return joined(parts)
+
+
+def plain(segments: Iterable[Sequence[str]], side: str) -> str:
+    """The text of one side: "-" the old, "+" the new."""
+    return "".join(str(s[1]) for s in segments if _side(s) in ("=", side))
+
+
+def _segments(block: dict[str, Json]) -> list[Json]:
+    if block.get("op") == "rewritten":
+        return [["-", s[1]] if s[0] != "!" else s for s in block.get("before", [])] + [
+            ["+", s[1]] if s[0] != "!" else s for s in block.get("after", [])
+        ]
+    return list(block.get("segments", []))
+
+
+def anchor(block: dict[str, Json]) -> str:
+    """The fragment of a changed place; the frames use the same ones."""
+    return f"p{int(block['place'])}" if block.get("place") else ""
+
+
+SURFACES = {
+    "hidden": lambda: _("Hidden text changed"),
+    "attribute": lambda: _("Text in an attribute changed"),
+    "embedded": lambda: _("Embedded text changed"),
+    "style": lambda: _("Text made by a style sheet changed"),
+    "link": lambda: _("Link target changed"),
+}
+
+
+def _surface(block: dict[str, Json]) -> SafeString:
+    label = SURFACES.get(str(block.get("surface", "visible")))
+    return format_html('<div class="tagline surf">{}</div>', label()) if label else SafeString("")
+
+
+def _paragraph_no(block: dict[str, Json], side: str) -> str:
+    number = block.get(side)
+    return str(number) if isinstance(number, int) else ""
+
+
+def _wrap(block: dict[str, Json], inner: SafeString) -> SafeString:
+    tag = "h3" if block.get("heading") else "p"
+    return format_html("<{}><bdi>{}</bdi></{}>", tag, inner, tag)
+
+
+def _spoken_label(block: dict[str, Json], word: str) -> SafeString:
+    number = _paragraph_no(block, "new") or _paragraph_no(block, "old")
+    return format_html('<span class="vh">{}</span>', f"{word}, ¶ {number}" if number else word)
+
+
+def _shell(block: dict[str, Json], css: str, gutter: SafeString, inner: SafeString) -> SafeString:
+    place = anchor(block)
+    attributes = format_html(' id="{}" data-place tabindex="-1"', place) if place else ""
+    listed = " li" if block.get("tag") == "li" and "d" not in css.split() and "a" not in css.split() else ""
+    return format_html(
+        '<div class="b {}{}"{}><span class="g" aria-hidden="true">{}</span><div class="t">{}</div></div>',
+        css,
+        listed,
+        attributes,
+        gutter,
+        inner,
+    )
+
+
+def _sign(sign: str) -> SafeString:
+    return format_html("<b>{}</b>", sign)
+
+
+def _pair_name(block: dict[str, Json]) -> str:
+    return "".join(c for c in str(block.get("pair") or "") if c.isalnum())[:20]
+
+
+def _equal(block: dict[str, Json], *, spoken: bool) -> SafeString:
+    gutter = "" if block.get("heading") else _paragraph_no(block, "new")
+    return _shell(block, "ctx", format_html("{}", gutter), _wrap(block, segments_html(_segments(block), only="=")))
+
+
+def _added(block: dict[str, Json], *, spoken: bool) -> SafeString:
+    inner = segments_html(_segments(block), spoken=spoken, only="=+", whole=True)
+    return _shell(
+        block, "a", _sign("+"), joined([_tag(_("Added")), _surface(block), format_html("<p><bdi>{}</bdi></p>", inner)])
+    )
+
+
+def _removed(block: dict[str, Json], *, spoken: bool) -> SafeString:
+    inner = segments_html(_segments(block), spoken=spoken, only="=-", whole=True)
+    return _shell(
+        block,
+        "d",
+        _sign("−"),
+        joined([_tag(_("Removed")), _surface(block), format_html("<p><bdi>{}</bdi></p>", inner)]),
+    )
+
+
+def _reworded(block: dict[str, Json], *, spoken: bool) -> SafeString:
+    inner = _wrap(block, segments_html(_segments(block), spoken=spoken))
+    return _shell(block, "c", _sign("~"), joined([_spoken_label(block, _("Reworded")), _surface(block), inner]))
+
+
+def _rewritten(block: dict[str, Json], *, spoken: bool) -> SafeString:
+    before = _mark("-", joined(_piece(s) for s in block.get("before", [])), spoken=spoken)
+    after = _mark("+", joined(_piece(s) for s in block.get("after", [])), spoken=spoken)
+    inner = format_html(
+        '<div class="tagline dim2">{}</div><div class="rewrite"><div><span class="lbl" aria-hidden="true">{}</span>'
+        '<p><bdi>{}</bdi></p></div><div><span class="lbl" aria-hidden="true">{}</span><p><bdi>{}</bdi></p></div></div>',
+        _("Rewritten: too little in common to mark word by word"),
+        _("Before"),
+        before,
+        _("After"),
+        after,
+    )
+    return _shell(block, "c", _sign("≠"), joined([_surface(block), inner]))
+
+
+def _tag(words: str) -> SafeString:
+    return format_html('<div class="tagline">{}</div>', words)
+
+
+def _edited(block: dict[str, Json]) -> bool:
+    return any(_side(s) != "=" for s in _segments(block))
+
+
+def _moved_from(block: dict[str, Json], *, spoken: bool) -> SafeString:
+    pair = _pair_name(block)
+    words = _("Moved, with edits") if _edited(block) else _("Moved, wording unchanged")
+    inner = format_html(
+        '<div class="tagline">{} <a href="#to-{}">{}</a></div><p class="ghost"><bdi>{}</bdi></p>',
+        words,
+        pair,
+        _("go to new position"),
+        plain(_segments(block), "-"),
+    )
+    return format_html(
+        '<div class="b m from" id="from-{}"><span class="g" aria-hidden="true"><b>↓</b></span>'
+        '<div class="t">{}</div></div>',
+        pair,
+        inner,
+    )
+
+
+def _moved_to(block: dict[str, Json], *, spoken: bool) -> SafeString:
+    pair, old = _pair_name(block), _paragraph_no(block, "old")
+    unchanged = not _edited(block)
+    if old:
+        words = (
+            _("Moved here from ¶ %(number)s, wording unchanged")
+            if unchanged
+            else _("Moved here from ¶ %(number)s, with edits")
+        ) % {"number": old}
+    else:
+        words = _("Moved here, wording unchanged") if unchanged else _("Moved here, with edits")
+    inner = joined(
+        [
+            format_html(
+                '<div class="tagline" id="to-{}">{} <a href="#from-{}">{}</a></div>',
+                pair,
+                words,
+                pair,
+                _("see old position"),
+            ),
+            _wrap(block, segments_html(_segments(block), spoken=spoken)),
+        ]
+    )
+    return _shell(block, "m to", _sign("↑"), inner)
+
+
+BLOCKS = {
+    "equal": _equal,
+    "added": _added,
+    "removed": _removed,
+    "reworded": _reworded,
+    "rewritten": _rewritten,
+    "moved_from": _moved_from,
+    "moved_to": _moved_to,
+}
+
+
+def _fold(block: dict[str, Json], inner: SafeString) -> SafeString:
+    count = int(block.get("count") or len(block.get("blocks", [])))
+    words = ngettext("%(count)s unchanged paragraph", "%(count)s unchanged paragraphs", count) % {"count": count}
+    sections = [str(s) for s in block.get("sections", []) if s]
+    where = ""
+    if sections:
+        span = sections[0] if len(sections) == 1 or sections[0] == sections[-1] else f"{sections[0]} – {sections[-1]}"
+        where = format_html(" <em>· {}</em>", span[:160])
+    return format_html(
+        '<details class="fold"><summary><span>{}{}</span></summary><div class="in">{}</div></details>',
+        words,
+        where,
+        inner,
+    )
+
+
+def diff_html(document: dict[str, Json], *, spoken: bool = True, everything: bool = False) -> tuple[SafeString, bool]:
+    """The diff for one column, and whether it was cut at the bound (then a link offers the rest)."""
+    return _print(document, BLOCKS, spoken=spoken, everything=everything)
+
+
+def _print(
+    document: dict[str, Json], printers: dict[str, Any], *, spoken: bool, everything: bool
+) -> tuple[SafeString, bool]:
+    parts: list[SafeString] = []
+    changed = length = 0
+    for block in document.get("blocks", []):
+        if not everything and (changed >= MAX_CHANGED_BLOCKS or length >= MAX_HTML_CHARS):
+            return joined(parts), True
+        op = block.get("op")
+        if op == "fold":
+            inner = joined(printers["equal"](b, spoken=spoken) for b in block.get("blocks", []))
+            part = _fold(block, inner)
+        elif op in printers:
+            part = printers[op](block, spoken=spoken)
+            changed += op != "equal"
+        else:
+            continue
+        parts.append(part)
+        length += len(part)
+    return joined(parts), False
+
+
+# --- side by side ----------------------------------------------------------------------------------------------
+
+
+def _pair_row(css: str, block: dict[str, Json], left: SafeString, right: SafeString) -> SafeString:
+    place = anchor(block)
+    attributes = format_html(' id="{}" data-place tabindex="-1"', place) if place else ""
+    return format_html('<div class="r {}"{}>{}{}</div>', css, attributes, left, right)
+
+
+VOID = mark_safe('<div class="void"></div>')
+
+
+def _cell(css: str, inner: SafeString) -> SafeString:
+    return format_html('<div class="{}">{}</div>', css, inner)
+
+
+def _both_equal(block: dict[str, Json], *, spoken: bool) -> SafeString:
+    text = _wrap(block, segments_html(_segments(block), only="="))
+    # the second copy is not a second heading of the page
+    again = format_html(
+        '<p class="{}"><bdi>{}</bdi></p>', "h" if block.get("heading") else "", plain(_segments(block), "+")
+    )
+    return format_html('<div class="r ctx"><div>{}</div><div aria-hidden="true">{}</div></div>', text, again)
+
+
+def _both_changed(block: dict[str, Json], *, spoken: bool) -> SafeString:
+    segments = _segments(block)
+    left = joined([_surface(block), _wrap(block, segments_html(segments, spoken=spoken, only="=-"))])
+    right = joined([_surface(block), _wrap(block, segments_html(segments, spoken=spoken, only="=+"))])
+    return _pair_row("c", block, _cell("l", left), _cell("rt", right))
+
+
+def _only_new(block: dict[str, Json], *, spoken: bool) -> SafeString:
+    inner = joined(
+        [_tag(_("Added")), _surface(block), _wrap(block, segments_html(_segments(block), spoken=spoken, only="=+"))]
+    )
+    return _pair_row("c", block, VOID, _cell("rt", inner))
+
+
+def _only_old(block: dict[str, Json], *, spoken: bool) -> SafeString:
+    inner = joined(
+        [_tag(_("Removed")), _surface(block), _wrap(block, segments_html(_segments(block), spoken=spoken, only="=-"))]
+    )
+    return _pair_row("c", block, _cell("l", inner), VOID)
+
+
+def _split_from(block: dict[str, Json], *, spoken: bool) -> SafeString:
+    pair = _pair_name(block)
+    inner = format_html(
+        '<div class="tagline">{} <a href="#to-{}">{}</a></div><p><bdi>{}</bdi></p>',
+        _("Moved, with edits") if _edited(block) else _("Moved, wording unchanged"),
+        pair,
+        _("go to new position"),
+        plain(_segments(block), "-"),
+    )
+    return format_html('<div class="r m" id="from-{}"><div class="hot b m">{}</div>{}</div>', pair, inner, VOID)
+
+
+def _split_to(block: dict[str, Json], *, spoken: bool) -> SafeString:
+    pair = _pair_name(block)
+    inner = format_html(
+        '<div class="tagline" id="to-{}">{} <a href="#from-{}">{}</a></div>{}',
+        pair,
+        _("Moved here, with edits") if _edited(block) else _("Moved here, wording unchanged"),
+        pair,
+        _("see old position"),
+        _wrap(block, segments_html(_segments(block), spoken=spoken)),
+    )
+    return _pair_row("m", block, VOID, _cell("hot b m", inner))
+
+
+SPLIT = {
+    "equal": _both_equal,
+    "added": _only_new,
+    "removed": _only_old,
+    "reworded": _both_changed,
+    "rewritten": _both_changed,
+    "moved_from": _split_from,
+    "moved_to": _split_to,
+}
+
+
+def split_html(document: dict[str, Json], *, spoken: bool = True, everything: bool = False) -> tuple[SafeString, bool]:
+    """The diff in two columns, and whether it was cut at the bound."""
+    return _print(document, SPLIT, spoken=spoken, everything=everything)
+
+
+# --- sentences -------------------------------------------------------------------------------------------------
+
+
+def summary(document: dict[str, Json]) -> str:
+    """What changed, counted, as one sentence; empty when no text did."""
+    counts = document.get("counts", {})
+    words = {
+        "reworded": lambda n: ngettext("%(n)s paragraph reworded", "%(n)s paragraphs reworded", n),
+        "rewritten": lambda n: ngettext("%(n)s rewritten", "%(n)s rewritten", n),
+        "added": lambda n: ngettext("%(n)s paragraph added", "%(n)s paragraphs added", n),
+        "removed": lambda n: ngettext("%(n)s paragraph removed", "%(n)s paragraphs removed", n),
+        "moved": lambda n: ngettext("%(n)s paragraph moved", "%(n)s paragraphs moved", n),
+    }
+    parts = [words[op](n) % {"n": n} for op in words if (n := int(counts.get(op, 0) or 0))]
+    return _(", ").join(parts)
+
+
+def ignored_note(document: dict[str, Json]) -> str:
+    """What differs without being marked, as one sentence; empty when nothing does."""
+    ignored = document.get("ignored", {})
+    words = {
+        "whitespace": lambda n: ngettext("%(n)s white-space run", "%(n)s white-space runs", n),
+        "quotes": lambda n: ngettext("%(n)s quotation mark", "%(n)s quotation marks", n),
+        "case": lambda n: ngettext("%(n)s change of case", "%(n)s changes of case", n),
+    }
+    parts = [words[name](n) % {"n": n} for name in words if (n := int(ignored.get(name, 0) or 0))]
+    return _("Not marked: %(list)s.") % {"list": _(", ").join(parts)} if parts else ""
+
+
+def unit_word(document: dict[str, Json]) -> str:
+    """What the sizes count."""
+    return _("characters") if document.get("unit") == "characters" else _("words")
+
+
+def shape(*, places: int) -> str:
+    """The small print under a size: how many places."""
+    return ngettext("%(n)s place", "%(n)s places", places) % {"n": places} if places else ""

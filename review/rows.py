@@ -1,0 +1,121 @@
+"""What one row of the queue shows, worked out before the template prints it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from monitoring.models import Change
+from review import charts, rendering, roles, wording
+from review.models import Verdict
+from review.selectors.queue import LATE_AFTER, PRIORITIES
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A tag on a row: words, a tone (`warn`, `bad` or empty) and an icon."""
+
+    words: str
+    tone: str = ""
+    icon: str = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row, ready to print."""
+
+    pk: int
+    version: int
+    title: str
+    lang: str
+    site: str
+    site_id: int
+    page_type: str
+    say: SafeString
+    added: int
+    removed: int
+    unit: str
+    shape: str
+    meter: charts.Meter | None
+    age: str
+    late: bool
+    priority: int
+    priority_words: str
+    bars: tuple[bool, bool, bool]
+    assignee: str
+    assignee_initials: str
+    flags: list[Flag]
+    suggested: str
+
+
+FLAG_WORDS = {
+    "after-block": lambda: Flag(_("Blocked before this check"), "warn", "blocked"),
+    "blocked-before": lambda: Flag(_("Blocked before this check"), "warn", "blocked"),
+    "return": lambda: Flag(_("Back to an earlier text"), "", "undo"),
+    "flapping": lambda: Flag(_("Comes and goes"), "", "undo"),
+    "simplified": lambda: Flag(_("Simplified diff"), "", "note"),
+    "look-alike": lambda: Flag(_("Look-alike characters"), "warn", "eye"),
+    "hidden": lambda: Flag(_("Hidden text"), "warn", "eye"),
+    "contradiction": lambda: Flag(_("Data contradicts the text"), "warn", "note"),
+}
+
+
+def flags_of(change: Change) -> list[Flag]:
+    """The tags of a change: what the detector flagged and what its kind says."""
+    found: list[Flag] = []
+    if change.kind == Change.Kind.GONE:
+        found.append(Flag(_("Page gone"), "bad", "cross"))
+    elif change.kind == Change.Kind.REDIRECT:
+        found.append(Flag(_("New address"), "warn", "next"))
+    elif change.kind == Change.Kind.AUDIT:
+        found.append(Flag(_("Audit sample"), "", "eye"))
+    elif change.kind == Change.Kind.FIELD:
+        found.append(Flag(_("Field changed"), "", "note"))
+    for flag in change.flags or []:
+        code = str(flag.get("code", "")) if isinstance(flag, dict) else str(flag)
+        if code in FLAG_WORDS:
+            found.append(FLAG_WORDS[code]())
+    if wording.is_date_like(change):
+        found.append(Flag(_("Looks like a date"), "", "note"))
+    return found
+
+
+def row_of(change: Change, *, now: datetime, spoken: bool = True) -> Row:
+    """A change as a row; reads only what `for_rows` selects."""
+    age = now - change.opened_at
+    assignment = getattr(change, "assignment", None)
+    language = change.prior.language
+    unit = _("chars") if language[:2] in ("ja", "zh") else _("words")
+    return Row(
+        pk=change.pk,
+        version=change.version,
+        title=change.monitor.name,
+        lang=language,
+        site=change.monitor.site.name,
+        site_id=change.monitor.site_id,
+        page_type=change.monitor.page_type.name,
+        say=rendering.segments_html(wording.segments_of_say(change.say), spoken=spoken),
+        added=change.added,
+        removed=change.removed,
+        unit=unit,
+        shape=rendering.shape(places=change.places),
+        meter=charts.meter(change.score, change.cut),
+        age=wording.span(age),
+        late=age > LATE_AFTER,
+        priority=change.priority,
+        priority_words=str(PRIORITIES.get(change.priority, "")),
+        bars=(True, change.priority >= 1, change.priority >= 2),
+        assignee=roles.display_name(assignment.assignee) if assignment else "",
+        assignee_initials=roles.initials(assignment.assignee) if assignment else "",
+        flags=flags_of(change),
+        suggested=wording.suggested_reason(change),
+    )
+
+
+def shared_reason(rows: list[Row]) -> str:
+    """The dismissal reason that suits a whole list, where its rows agree; else "date or counter" isn't guessed."""
+    reasons = {row.suggested for row in rows}
+    return reasons.pop() if len(reasons) == 1 else Verdict.Reason.NOT_RELEVANT

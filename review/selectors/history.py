@@ -1,0 +1,155 @@
+"""A monitor's past: checks by kind with quiet runs collapsed, scores for its chart, changes of settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
+
+from monitoring.models import Change, Check, Monitor, Outcome, SettingChange
+from review import charts
+from review.models import Verdict
+
+YEAR = timedelta(days=365)
+CHART_POINTS = 400
+
+
+def counts_by_outcome(monitor: Monitor, *, since: datetime) -> dict[str, int]:
+    """How many checks came to each outcome."""
+    rows = monitor.checks.filter(started_at__gte=since).values_list("outcome").annotate(n=Count("pk")).order_by()
+    return {str(outcome): n for outcome, n in rows}
+
+
+def month_labels(*, now: datetime, span: timedelta) -> list[tuple[datetime, str]]:
+    """Where the axis gets a word: every few months, or every few days on a short range."""
+    step = max(1, span.days // 6)
+    labels = []
+    for index in range(1, 6):
+        at = localtime(now - span + timedelta(days=step * index))
+        labels.append((at, date_format(at, "M") if span.days > 120 else date_format(at, "j M")))
+    return labels
+
+
+def chart_of(
+    monitor: Monitor,
+    *,
+    now: datetime,
+    span: timedelta = YEAR,
+    current: Change | None = None,
+    width: int = 264,
+    height: int = 150,
+) -> charts.Chart:
+    """The monitor's scores over time, the cut in force as a step, this change ringed."""
+    checks = (
+        monitor.checks.filter(
+            started_at__gte=now - span, score__isnull=False, outcome__in=[Outcome.NOISE, Outcome.CONTENT]
+        )
+        .order_by("-started_at")
+        .values_list("pk", "started_at", "score", "outcome", "cut")[:CHART_POINTS]
+    )
+    states = dict(monitor.changes.filter(opened_at__gte=now - span).values_list("check_row_id", "state"))
+    points = []
+    cuts: list[tuple[datetime, float]] = []
+    for pk, at, score, outcome, cut in reversed(checks):
+        kind = "noise"
+        if outcome == Outcome.CONTENT:
+            state = states.get(pk, "")
+            kind = state if state in ("approved", "dismissed") else "waiting"
+        is_current = current is not None and current.check_row_id == pk
+        points.append(charts.Point(at, score, kind, current=is_current))
+        if cut is not None and (not cuts or cuts[-1][1] != cut):
+            cuts.append((at, cut))
+    if not cuts:
+        cuts = [(now - span, monitor.effective_cut)]
+    return charts.scores_over_time(
+        points, cuts=cuts, now=now, span=span, width=width, height=height, months=month_labels(now=now, span=span)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a history: a check that found something, a run of quiet ones, or a changed setting."""
+
+    at: datetime
+    kind: str
+    check: Check | None = None
+    change: Change | None = None
+    verdict: Verdict | None = None
+    setting: SettingChange | None = None
+    runs: int = 1
+    until: datetime | None = None
+
+
+HISTORY_KINDS: dict[str, tuple[str, ...]] = {
+    "": (),
+    "content": (Outcome.CONTENT, Outcome.FIELD, Outcome.GONE),
+    "noise": (Outcome.NOISE,),
+    "failed": (Outcome.BLOCKED, Outcome.ERROR, Outcome.GONE),
+}
+
+
+def collapse(checks: Sequence[Check], changes: dict[int, Change], standing: dict[int, Verdict]) -> list[Entry]:
+    """Checks (newest first) as entries; neighbours with nothing to tell become one."""
+    entries: list[Entry] = []
+    for check in checks:
+        if check.outcome == Outcome.NONE and entries and entries[-1].kind == Outcome.NONE:
+            last = entries[-1]
+            entries[-1] = Entry(last.at, last.kind, last.check, runs=last.runs + 1, until=check.started_at)
+            continue
+        change = changes.get(check.pk)
+        entries.append(
+            Entry(
+                check.started_at,
+                str(check.outcome),
+                check,
+                change=change,
+                verdict=standing.get(change.pk) if change else None,
+                until=check.started_at,
+            )
+        )
+    return entries
+
+
+def history(
+    monitor: Monitor, *, kind: str, before: datetime | None, size: int = 200
+) -> tuple[list[Entry], datetime | None]:
+    """The monitor's entries, newest first, and where the next page starts (None at the end)."""
+    checks = monitor.checks.defer("delta", "fields").order_by("-started_at", "-pk")
+    if wanted := HISTORY_KINDS.get(kind):
+        checks = checks.filter(outcome__in=wanted)
+    if before is not None:
+        checks = checks.filter(started_at__lt=before)
+    rows = list(checks[: size + 1])
+    more, rows = len(rows) > size, rows[:size]
+    changes = {
+        c.check_row_id: c
+        for c in monitor.changes.filter(check_row__in=[row.pk for row in rows]).defer("diff", "search_text")
+    }
+    standing = {
+        v.change_id: v
+        for v in Verdict.objects.filter(
+            change__in=[c.pk for c in changes.values()], action__in=["approve", "dismiss"], undone_by__isnull=True
+        ).select_related("actor")
+    }
+    entries = collapse(rows, changes, standing)
+    if not kind:
+        settings = monitor.setting_changes.select_related("actor")
+        if before is not None:
+            settings = settings.filter(at__lt=before)
+        if more and rows:
+            settings = settings.filter(at__gte=rows[-1].started_at)
+        entries += [Entry(s.at, "setting", setting=s) for s in settings[:size]]
+        entries.sort(key=lambda entry: entry.at, reverse=True)
+    return entries, rows[-1].started_at if more and rows else None
+
+
+def field_rows(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
+    """Every field of two snapshots side by side, the changed ones first."""
+    names = sorted({*old, *new})
+    rows = [{"name": n, "old": old.get(n), "new": new.get(n), "changed": old.get(n) != new.get(n)} for n in names]
+    return sorted(rows, key=lambda row: not row["changed"])

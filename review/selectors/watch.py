@@ -1,0 +1,182 @@
+"""The state of the watch: what checks found, who is blocking us, what is silent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from django.db.models import Count, Max, Q
+from django.db.models.functions import TruncDate
+from django.utils import timezone
+
+from monitoring.models import Change, Check, Monitor, MonitorState, Outcome, Site
+from review.models import Verdict
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+OUTCOMES = [Outcome.NONE, Outcome.NOISE, Outcome.CONTENT, Outcome.FIELD, Outcome.BLOCKED, Outcome.ERROR, Outcome.GONE]
+DAYS = 30
+SILENT_AFTER = timedelta(days=21)
+SILENT_CHECKS = 20
+# The worst kind of a day is what its cell shows: a page that can't be read looks like one that did not change.
+WORST = ["none", "noise", "field", "content", "gone", "error", "blocked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The last 24 hours."""
+
+    checks: int
+    answered: int
+    by_outcome: list[tuple[str, str, int]]
+    overdue: int
+    monitors: int
+
+
+def figures(*, user: User, now: datetime) -> Figures:
+    """What the watch did in 24 hours, of the user's teams."""
+    monitors = Monitor.objects.visible_to(user)
+    counts = dict(
+        Check.objects.filter(monitor__in=monitors.values("pk"), started_at__gte=now - timedelta(hours=24))
+        .values_list("outcome")
+        .annotate(n=Count("pk"))
+        .order_by()
+    )
+    total = sum(counts.values())
+    facts = monitors.aggregate(
+        all=Count("pk", filter=Q(enabled=True)),
+        overdue=Count(
+            "pk",
+            filter=Q(enabled=True, quarantined_at__isnull=True, next_check_at__lt=now - timedelta(minutes=15)),
+        ),
+    )
+    return Figures(
+        checks=total,
+        answered=total - counts.get(Outcome.BLOCKED, 0) - counts.get(Outcome.ERROR, 0),
+        by_outcome=[(str(o.value), str(o.label), counts[o]) for o in OUTCOMES if counts.get(o)],
+        overdue=facts["overdue"],
+        monitors=facts["all"],
+    )
+
+
+def troubled(*, user: User) -> list[Monitor]:
+    """Monitors that are blocked, failing, gone or not yet read, the longest first."""
+    bad = [MonitorState.BLOCKED, MonitorState.ERROR, MonitorState.GONE, MonitorState.UNREAD]
+    return list(
+        Monitor.objects.visible_to(user)
+        .filter(enabled=True)
+        .filter(Q(state__in=bad) | Q(quarantined_at__isnull=False))
+        .select_related("site")
+        .order_by("state_since", "pk")[:12]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Week:
+    """One line of the two-week table."""
+
+    content: int
+    approved: int
+    dismissed: int
+
+
+def weeks(*, user: User, now: datetime) -> list[Week]:
+    """This week's and last week's figures."""
+    found = []
+    for index in (0, 1):
+        until, since = now - timedelta(days=7 * index), now - timedelta(days=7 * (index + 1))
+        changes = Change.objects.visible_to(user)
+        opened = changes.filter(opened_at__gte=since, opened_at__lt=until).count()
+        counts = dict(
+            Verdict.objects.filter(
+                change__monitor__in=Monitor.objects.visible_to(user).values("pk"),
+                at__gte=since,
+                at__lt=until,
+                action__in=["approve", "dismiss"],
+                undone_by__isnull=True,
+            )
+            .values_list("action")
+            .annotate(n=Count("pk"))
+            .order_by()
+        )
+        found.append(Week(opened, counts.get("approve", 0), counts.get("dismiss", 0)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class SiteLine:
+    """A site over 30 days: the worst outcome of each day (empty: no visit), rates, and what is wrong."""
+
+    site: Site
+    monitors: int
+    days: list[str]
+    counts: dict[str, int]
+    total: int
+    answered: float | None
+    noise_rate: float | None
+    content_rate: float | None
+    blocked: int
+    silent: bool
+    trouble: int
+
+
+def sites(*, user: User, now: datetime) -> list[SiteLine]:
+    """Every site with monitors of the user's teams, those in trouble first."""
+    monitors = Monitor.objects.visible_to(user)
+    zone = timezone.get_current_timezone()
+    today = timezone.localtime(now).date()
+    start = now - timedelta(days=DAYS)
+    per_day: dict[int, dict[str, dict[str, int]]] = {}
+    rows = (
+        Check.objects.filter(monitor__in=monitors.values("pk"), started_at__gte=start)
+        .annotate(day=TruncDate("started_at", tzinfo=zone))
+        .values_list("monitor__site", "day", "outcome")
+        .annotate(n=Count("pk"))
+        .order_by()
+    )
+    for site_id, day, outcome, n in rows:
+        per_day.setdefault(site_id, {}).setdefault(day.isoformat(), {})[str(outcome)] = n
+    facts = {
+        row["site"]: row
+        for row in monitors.values("site").annotate(
+            n=Count("pk"),
+            blocked=Count("pk", filter=Q(state=MonitorState.BLOCKED, enabled=True)),
+            failing=Count("pk", filter=Q(state__in=[MonitorState.ERROR, MonitorState.GONE], enabled=True)),
+            last_ok=Max("last_ok_at"),
+        )
+    }
+    lines = []
+    names = [(today - timedelta(days=DAYS - 1 - i)).isoformat() for i in range(DAYS)]
+    for site in Site.objects.filter(pk__in=facts):
+        days = per_day.get(site.pk, {})
+        counts: dict[str, int] = {}
+        for found in days.values():
+            for outcome, n in found.items():
+                counts[outcome] = counts.get(outcome, 0) + n
+        total = sum(counts.values())
+        answered = total - counts.get("blocked", 0) - counts.get("error", 0)
+        fact = facts[site.pk]
+        recent = [d for d in names[-SILENT_AFTER.days :] if d in days]
+        silent = (
+            total >= SILENT_CHECKS
+            and len(recent) >= SILENT_AFTER.days - 1
+            and all(set(days[d]) <= {"none"} for d in recent)
+        )
+        lines.append(
+            SiteLine(
+                site=site,
+                monitors=fact["n"],
+                days=[max(days[d], key=WORST.index) if d in days else "" for d in names],
+                counts=counts,
+                total=total,
+                answered=100 * answered / total if total else None,
+                noise_rate=100 * counts.get("noise", 0) / answered if answered else None,
+                content_rate=100 * counts.get("content", 0) / answered if answered else None,
+                blocked=fact["blocked"],
+                silent=silent,
+                trouble=4 * fact["blocked"] + 2 * fact["failing"] + silent,
+            )
+        )
+    return sorted(lines, key=lambda line: (-line.trouble, line.site.name.lower()))

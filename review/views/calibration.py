@@ -1,0 +1,134 @@
+"""Calibration: what verdicts say about the cut of a page type. Nothing changes until somebody applies it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from monitoring.models import CalibrationRun, Monitor, PageType
+from monitoring.services import calibrate
+from review import charts, roles
+from review.selectors import learning
+from review.views.access import calibrating
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+
+def _types(user: User) -> list[PageType]:
+    return list(PageType.objects.filter(monitors__in=Monitor.objects.visible_to(user)).distinct())
+
+
+def _type_or_404(request: HttpRequest, slug: str) -> PageType:
+    found = next((t for t in _types(cast("User", request.user)) if t.slug == slug), None)
+    if found is None:
+        raise Http404("no such page type in your teams")
+    return found
+
+
+@require_GET
+def calibrations(request: HttpRequest) -> HttpResponse:
+    """The first page type, or a word on why there is none yet."""
+    types = _types(cast("User", request.user))
+    if types:
+        return HttpResponseRedirect(reverse("calibration", args=[types[0].slug]))
+    return render(request, "review/calibration_empty.html", {"section": "calibration"})
+
+
+def _run_of(page_type: PageType) -> CalibrationRun | None:
+    return page_type.calibration_runs.filter(state=CalibrationRun.State.DONE).order_by("-pk").first()
+
+
+@require_GET
+def calibration_page(request: HttpRequest, slug: str) -> HttpResponse:
+    """Three histograms of scores on one axis, the cut now and proposed, and what each cut would have done."""
+    user, now = cast("User", request.user), timezone.now()
+    page_type = _type_or_404(request, slug)
+    found = learning.learned(page_type, user=user, now=now)
+    run = _run_of(page_type)
+    proposed = run.proposed_cut if run else None
+    cuts = [learning.what_if(found, page_type.cut, _("now"))]
+    if proposed is not None:
+        cuts.append(learning.what_if(found, proposed, _("proposed")))
+        cuts.append(learning.what_if(found, min(1.0, proposed * 1.25), _("a quarter higher")))
+    lines: list[dict[str, Any]] = [
+        {"x": charts.score_x(page_type.cut), "words": f"{page_type.cut:.2f} {_('now')}", "css": "thr"}
+    ]
+    if proposed is not None:
+        lines.append({"x": charts.score_x(proposed), "words": f"{proposed:.2f} {_('proposed')}", "css": "prop"})
+    return render(
+        request,
+        "review/calibration.html",
+        {
+            "section": "calibration",
+            "page_type": page_type,
+            "types": _types(user),
+            "strips": [
+                (_("noise"), charts.histogram("noise", found.noise), 12),
+                (_("dismissed"), charts.histogram("dism", found.dismissed), 122),
+                (_("approved"), charts.histogram("appr", found.approved), 232),
+            ],
+            "axis": [(charts.score_x(value), f"{value:.1f}") for value in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)],
+            "lines": lines,
+            "verdict_count": len(found.samples),
+            "monitor_count": Monitor.objects.visible_to(user).filter(page_type=page_type).count(),
+            "approved_count": len(found.approved),
+            "dismissed_count": len(found.dismissed),
+            "enough": calibrate.ENOUGH,
+            "can_propose": min(len(found.approved), len(found.dismissed)) >= calibrate.ENOUGH,
+            "smallest_approved": min(found.approved) if found.approved else None,
+            "cuts": cuts,
+            "run": run,
+            "applied": list(
+                page_type.calibration_runs.filter(
+                    state__in=[CalibrationRun.State.APPLIED, CalibrationRun.State.REVERTED]
+                ).select_related("applied_by")[:10]
+            ),
+            "allowed": roles.may_calibrate(request.user),
+        },
+    )
+
+
+@require_POST
+@calibrating
+def propose(request: HttpRequest, slug: str) -> HttpResponse:
+    """A proposal from the verdicts on record; nothing changes yet."""
+    user, now = cast("User", request.user), timezone.now()
+    page_type = _type_or_404(request, slug)
+    found = learning.learned(page_type, user=user, now=now)
+    try:
+        calibrate.propose_from_verdicts(page_type, found.samples, noise_scores=found.noise, actor=user, now=now)
+    except ValidationError as problem:
+        messages.warning(request, " ".join(problem.messages))
+    return HttpResponseRedirect(reverse("calibration", args=[slug]))
+
+
+@require_POST
+@calibrating
+def apply(request: HttpRequest, slug: str) -> HttpResponse:
+    """Put a proposal in force or take it back, with a reason; both stand in the record."""
+    user, now = cast("User", request.user), timezone.now()
+    page_type = _type_or_404(request, slug)
+    run_id = request.POST.get("run", "")
+    run = page_type.calibration_runs.filter(pk=int(run_id)).first() if run_id.isascii() and run_id.isdigit() else None
+    if run is None:
+        raise Http404("no such proposal")
+    reason = request.POST.get("reason", "").replace("\x00", "")[:300]
+    try:
+        if request.POST.get("do") == "revert":
+            calibrate.revert_run(run, actor=user, reason=reason, now=now)
+            messages.success(request, _("Taken back: the earlier values are in force."))
+        else:
+            calibrate.apply_run(run, actor=user, reason=reason, now=now)
+            messages.success(request, _("Applied. Past verdicts stay as they are."))
+    except ValidationError as problem:
+        messages.warning(request, " ".join(problem.messages))
+    return HttpResponseRedirect(reverse("calibration", args=[slug]))

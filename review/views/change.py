@@ -1,0 +1,312 @@
+"""The change page: prior snapshot beside the diff, why it was flagged, and the decision bar."""
+
+from __future__ import annotations
+
+import io
+import json
+import uuid
+import zipfile
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET
+
+from monitoring import storage
+from monitoring.models import Change, Snapshot
+from review import explaining, frames, rendering, roles, rows, wording
+from review.middleware import preferences_of
+from review.models import Verdict
+from review.selectors import history, queue
+from review.services import verdicts
+from review.views import moments
+from review.views.access import change_or_404
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+VIEWS = ("prior", "split", "rendered", "fields")
+
+
+def address_of(pk: int, *, list_query: str = "", view: str = "") -> str:
+    """A change's address within the list it was opened from."""
+    query = urlencode([(k, v) for k, v in (("view", view), ("in", list_query)) if v and v != "prior"])
+    return reverse("change", args=[pk]) + (f"?{query}" if query else "")
+
+
+def _views(change: Change, current: str, list_query: str, *, rendered: bool) -> list[dict[str, Any]]:
+    words = {
+        "prior": _("Prior + diff"),
+        "split": _("Side by side"),
+        "rendered": _("Rendered"),
+        "fields": _("Fields and headers"),
+    }
+    return [
+        {
+            "label": words[name],
+            "address": address_of(change.pk, list_query=list_query, view=name),
+            "current": name == current,
+        }
+        for name in VIEWS
+        if name != "rendered" or rendered
+    ]
+
+
+def _header(snapshot: Snapshot | None, name: str) -> str:
+    for pair in snapshot.headers if snapshot else []:
+        if isinstance(pair, list | tuple) and len(pair) == 2 and str(pair[0]).lower() == name:
+            return str(pair[1])[:200]
+    return ""
+
+
+def _evidence(change: Change) -> list[dict[str, Any]]:
+    """Facts of the new capture (of the check, where there is none), as label and value."""
+    new, check = change.new, change.check_row
+    vantage = (new or change.prior).vantage or {}
+    facts: list[tuple[str, str]] = [
+        (_("Fetched"), f"{(new.taken_at if new else check.started_at):%Y-%m-%d %H:%M:%S} UTC"),
+        (_("Vantage"), ", ".join(str(vantage[k]) for k in ("name", "country", "language") if vantage.get(k)) or "–"),
+        (
+            _("Status"),
+            _("%(status)s, %(ms)s ms, %(size)s")
+            % {
+                "status": new.status if new else check.status or "–",
+                "ms": new.duration_ms if new else check.duration_ms,
+                "size": wording.byte_size(new.payload.size_bytes if new else check.size_bytes),
+            },
+        ),
+        ("ETag", _header(new, "etag") or _("none sent")),
+        ("Last-Modified", _header(new, "last-modified") or _("none sent")),
+    ]
+    rows_ = [{"label": label, "value": value, "hash": ""} for label, value in facts]
+    rows_.append({"label": _("Prior SHA-256"), "value": "", "hash": change.prior.payload.sha256})
+    if new:
+        rows_.append({"label": _("New SHA-256"), "value": "", "hash": new.payload.sha256})
+    return rows_
+
+
+def _frame(request: HttpRequest, change: Change, snapshot: Snapshot | None, side: str) -> str:
+    if snapshot is None:
+        return ""
+    return frames.frame_url(
+        frames.Ticket(user=cast("User", request.user).pk, change=change.pk, snapshot=snapshot.pk, side=side)
+    )
+
+
+def _header_rows(change: Change) -> list[dict[str, Any]]:
+    """Response headers of both captures, differing ones first."""
+    sides: list[dict[str, str]] = []
+    for snapshot in (change.prior, change.new):
+        found: dict[str, str] = {}
+        for pair in snapshot.headers if snapshot else []:
+            if isinstance(pair, list | tuple) and len(pair) == 2:
+                name = str(pair[0]).lower()
+                found[name] = f"{found[name]}, {pair[1]}" if name in found else str(pair[1])
+        sides.append(found)
+    return history.field_rows(*sides)
+
+
+def _redirects(snapshot: Snapshot | None) -> list[str]:
+    """The addresses a capture passed through, whichever shape the hops were stored in."""
+
+    def told(hop: object) -> str:
+        if isinstance(hop, dict):
+            return str(hop.get("url", hop))
+        return " ".join(map(str, hop)) if isinstance(hop, list) else str(hop)
+
+    return [told(hop) for hop in (snapshot.redirects if snapshot else [])]
+
+
+def decision_context(request: HttpRequest, change: Change, wanted: queue.Filter, now: datetime) -> dict[str, Any]:
+    """What the decision bar needs."""
+    user = cast("User", request.user)
+    where = queue.position(change, wanted, user=user, now=now)
+    list_query = wanted.query()
+    document = change.diff if isinstance(change.diff, dict) else {}
+    suggested = Verdict.Reason(wording.suggested_reason(change, document))
+    last = verdicts.last_undoable(user)
+    return {
+        "position": where,
+        "list_title": queue.VIEWS[wanted.view],
+        "previous_address": address_of(where.previous, list_query=list_query) if where.previous else "",
+        "next_address": address_of(where.next, list_query=list_query) if where.next else "",
+        "form_key": uuid.uuid4().hex,
+        "shown_at": f"{now.timestamp():.3f}",
+        "suggested": suggested,
+        "dismiss_reasons": [(r.value, r.label, n) for n, r in enumerate(verdicts.DISMISS_REASONS, start=1)],
+        "snoozes": moments.snooze_choices(now),
+        "last": last,
+        "last_words": (f"{wording.verdict_sentence(last)} ({last.change.monitor.name})" if last is not None else ""),
+        "decided": change.state in ("approved", "dismissed"),
+    }
+
+
+@require_GET
+def change_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """One change with its evidence."""
+    now = timezone.now()
+    change = change_or_404(request, pk)
+    wanted = queue.Filter.read_query(request.GET.get("in", ""))
+    list_query = wanted.query()
+    rendered = bool(change.new and change.prior.screenshot_id and change.new.screenshot_id)
+    view = request.GET.get("view", "prior")
+    if view not in VIEWS or (view == "rendered" and not rendered):
+        view = "prior"
+    document: dict[str, Any] = change.diff if isinstance(change.diff, dict) else {}
+    preferences = preferences_of(request)
+    everything = request.GET.get("all") == "1"
+    printed, cut_short = "", False
+    if view == "split":
+        printed, cut_short = rendering.split_html(document, spoken=preferences.spoken_marks, everything=everything)
+    elif view == "prior":
+        printed, cut_short = rendering.diff_html(document, spoken=preferences.spoken_marks, everything=everything)
+    standing = verdicts.standing_verdict(change.pk) if change.state in ("approved", "dismissed") else None
+    data: dict[str, Any] = {
+        "section": "queue",
+        "change": change,
+        "monitor": change.monitor,
+        "view": view,
+        "views": _views(change, view, list_query, rendered=rendered),
+        "list_query": list_query,
+        "list_address": reverse("queue") + (f"?{list_query}" if list_query else ""),
+        "list_name": queue.VIEWS[wanted.view],
+        "lang": str(document.get("lang") or change.prior.language or ""),
+        "direction": document.get("direction") if document.get("direction") in ("ltr", "rtl") else "ltr",
+        "summary": rendering.summary(document),
+        "unit": rendering.unit_word(document),
+        "total_units": int(document.get("total") or 0),
+        "ignored": rendering.ignored_note(document),
+        "simplified": bool(document.get("simplified")),
+        "has_text_change": bool(change.places or change.added or change.removed or document.get("moved")),
+        "diff": printed,
+        "cut_short": cut_short,
+        "all_address": address_of(change.pk, list_query=list_query, view=view)
+        + ("&" if list_query or view != "prior" else "?")
+        + "all=1",
+        "flags": rows.flags_of(change),
+        "reasons": explaining.sentences(change.reasons),
+        "chart": history.chart_of(change.monitor, now=now, current=change),
+        "evidence": _evidence(change),
+        "prior_frame": _frame(request, change, change.prior, "-"),
+        "new_frame": _frame(request, change, change.new, "+"),
+        "between": wording.long_span(
+            (change.new.taken_at if change.new else change.check_row.started_at) - change.prior.taken_at
+        ),
+        "field_changes": list(change.field_changes.all()[:20]),
+        "notes": list(change.notes.select_related("author")),
+        "assignment": getattr(change, "assignment", None),
+        "standing": standing,
+        "standing_words": wording.verdict_sentence(standing) if standing else "",
+        "standing_name": roles.display_name(standing.actor) if standing else "",
+        "opinions": [
+            {
+                "name": roles.display_name(v.actor),
+                "verdict": v,
+                "words": _("approve") if v.opinion == "approve" else _("dismiss"),
+            }
+            for v in Verdict.objects.filter(change=change, action="second").select_related("actor")
+        ],
+        "language": get_language(),
+        "decider": roles.may_decide(request.user),
+    }
+    if view == "fields":
+        data["fields"] = history.field_rows(change.prior.fields or {}, (change.new.fields if change.new else {}) or {})
+        data["headers"] = _header_rows(change)
+        data["redirects"] = (_redirects(change.prior), _redirects(change.new))
+    if data["decider"]:
+        data.update(decision_context(request, change, wanted, now))
+    return render(request, "review/change.html", data)
+
+
+def _facts(snapshot: Snapshot | None) -> dict[str, Any] | None:
+    if snapshot is None:
+        return None
+    return {
+        "taken_at": snapshot.taken_at.isoformat(),
+        "url": snapshot.url,
+        "final_url": snapshot.final_url,
+        "status": snapshot.status,
+        "headers": snapshot.headers,
+        "redirects": snapshot.redirects,
+        "peer_address": snapshot.peer_address,
+        "certificate_sha256": snapshot.certificate_sha256,
+        "content_type": snapshot.content_type,
+        "charset": snapshot.charset,
+        "charset_source": snapshot.charset_source,
+        "rendered": snapshot.rendered,
+        "vantage": snapshot.vantage,
+        "fingerprint": snapshot.fingerprint,
+        "fields": snapshot.fields,
+        "detector_version": snapshot.detector_version,
+        "product_version": snapshot.product_version,
+        "sha256": snapshot.payload.sha256,
+        "size_bytes": snapshot.payload.size_bytes,
+    }
+
+
+@require_GET
+def evidence(request: HttpRequest, pk: int) -> HttpResponse:
+    """A ZIP with both captures' raw bytes and everything known about them as JSON. Names inside are fixed."""
+    change = change_or_404(request, pk)
+    facts = {
+        "change": change.pk,
+        "monitor": {"name": change.monitor.name, "url": change.monitor.url},
+        "kind": change.kind,
+        "state": change.state,
+        "score": change.score,
+        "cut": change.cut,
+        "distance": change.distance,
+        "threshold": change.threshold,
+        "reasons": change.reasons,
+        "diff_sha256": change.diff_hash,
+        "diff": change.diff,
+        "prior": _facts(change.prior),
+        "new": _facts(change.new),
+        "verdicts": [
+            {
+                "id": v.pk,
+                "at": v.at.isoformat(),
+                "by": v.actor.get_username(),
+                "action": v.action,
+                "reason": v.reason,
+                "undoes": v.undoes_id,
+                "diff_sha256": v.diff_hash,
+            }
+            for v in change.verdicts.select_related("actor").order_by("pk")
+        ],
+    }
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as bundle:
+        bundle.writestr("change.json", json.dumps(facts, ensure_ascii=False, indent=1, default=str))
+        for name, snapshot in (("prior.bin", change.prior), ("new.bin", change.new)):
+            if snapshot is not None:
+                try:
+                    bundle.writestr(name, storage.get(snapshot.payload))
+                except storage.StorageError as error:
+                    bundle.writestr(
+                        f"{name}.missing.txt", f"The stored bytes could not be read: {type(error).__name__}\n"
+                    )
+    response = HttpResponse(buffer.getvalue(), content_type="application/octet-stream")
+    response["Content-Disposition"] = f'attachment; filename="tideline-change-{change.pk}.zip"'
+    return response
+
+
+@require_GET
+def screenshot(request: HttpRequest, pk: int, side: str) -> HttpResponse:
+    """A picture that our browser took of one side; an image and nothing else."""
+    change = change_or_404(request, pk)
+    snapshot = change.prior if side == "prior" else change.new
+    if snapshot is None or snapshot.screenshot is None:
+        raise Http404("no screenshot was kept")
+    body = storage.get(snapshot.screenshot)
+    if not body.startswith(b"\x89PNG\r\n\x1a\n"):
+        raise Http404("the stored screenshot is no PNG")
+    response = HttpResponse(body, content_type="image/png")
+    response["Cache-Control"] = "private, max-age=3600"
+    return response

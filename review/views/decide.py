@@ -1,0 +1,261 @@
+"""What the decision bar posts: verdicts, undo, reasons, assignment, notes. Works without script: POST, then 303."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from monitoring.models import Change
+from review import context, roles, wording
+from review.models import Assignment, Note, Verdict
+from review.selectors import queue
+from review.services import verdicts
+from review.views import moments
+from review.views.access import change_or_404, deciding, wants_json
+from review.views.change import address_of
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+
+class HttpResponseSeeOther(HttpResponse):
+    """303: the answer to a POST is elsewhere, to be fetched with GET."""
+
+    status_code = 303
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self["Location"] = address
+
+
+def _seen(request: HttpRequest, now: datetime) -> verdicts.Seen | None:
+    """What the form says was on screen; None where it is no form of ours."""
+    post = request.POST
+    version, key = post.get("version", ""), post.get("key", "")
+    if not (version.isascii() and version.isdigit()) or not (8 <= len(key) <= 36 and key.isalnum()):
+        return None
+    seconds: float | None
+    try:
+        seconds = float(post["seconds"]) if post.get("seconds") else now.timestamp() - float(post["shown"])
+    except (KeyError, ValueError):
+        seconds = None
+    if seconds is not None and not 0 <= seconds < 86_400 * 30:
+        seconds = None
+    return verdicts.Seen(int(version), post.get("diff_hash", "")[:64], key, seconds)
+
+
+def _to_next(request: HttpRequest, change: Change, now: datetime) -> str:
+    wanted = queue.Filter.read_query(request.POST.get("in", ""))
+    following = queue.next_after(change, wanted, user=cast("User", request.user), now=now)
+    if following:
+        return address_of(following, list_query=wanted.query())
+    query = wanted.query()
+    return reverse("queue") + (f"?{query}" if query else "")
+
+
+def _toast(request: HttpRequest, verdict: Verdict, change: Change) -> str:
+    return render_to_string(
+        "review/_toast.html",
+        {
+            "words": f"{wording.verdict_sentence(verdict)} – {change.monitor.name}",
+            "verdict": verdict,
+            "undoable": verdict.action in ("approve", "dismiss", "snooze"),
+            "reasons": [(r.value, r.label) for r in verdicts.REASONS.get(Verdict.Action(verdict.action), ())],
+            "list_query": queue.Filter.read_query(request.POST.get("in", "")).query(),
+            "key": uuid.uuid4().hex,
+        },
+        request=request,
+    )
+
+
+def _answer(request: HttpRequest, *, words: str, address: str, toast: str = "", status: int = 200) -> HttpResponse:
+    """The same answer for a form (message and 303) and for our script (JSON with the toast)."""
+    if wants_json(request):
+        return JsonResponse(
+            {
+                "ok": True,
+                "toast": toast,
+                "words": words,
+                "next": address,
+                "waiting": context.capped(context.waiting_count(request)),
+            },
+            status=status,
+        )
+    messages.success(request, words)
+    return HttpResponseSeeOther(address)
+
+
+@require_POST
+@deciding
+def decide(request: HttpRequest, pk: int) -> HttpResponse:
+    """One button of the decision bar."""
+    now = timezone.now()
+    change = change_or_404(request, pk)
+    user = cast("User", request.user)
+    action, _sep, detail = request.POST.get("do", "").partition(":")
+    if action == "undo":
+        return _undo_last(request, user, now)
+    if action == "assign":
+        return _assign(request, change, user, detail)
+    seen = _seen(request, now)
+    if seen is None:
+        return HttpResponseBadRequest(_("This form is incomplete. Load the page again."))
+    if action == "second":
+        return _second(request, change, user, seen, detail, now)
+    if action not in ("approve", "dismiss", "snooze"):
+        return HttpResponseBadRequest(_("There is no such verdict."))
+    verdict_action = Verdict.Action(action)
+    reason = ""
+    if action != "snooze" and detail:
+        if detail not in verdicts.REASONS[verdict_action]:
+            return HttpResponseBadRequest(_("There is no such reason."))
+        reason = detail
+    following = _to_next(request, change, now)
+    outcome = verdicts.decide(
+        change.pk,
+        action=verdict_action,
+        actor=user,
+        seen=seen,
+        now=now,
+        reason=reason,
+        until=moments.wake_at(detail, now) if action == "snooze" else None,
+    )
+    if not isinstance(outcome, verdicts.Recorded):
+        return _conflict(request, change, outcome, seen, action, detail, following)
+    return _answer(
+        request,
+        words=f"{wording.verdict_sentence(outcome.verdict)} – {change.monitor.name}",
+        address=following,
+        toast=_toast(request, outcome.verdict, change) if wants_json(request) else "",
+    )
+
+
+def _conflict(
+    request: HttpRequest,
+    change: Change,
+    outcome: verdicts.Taken | verdicts.Stale,
+    seen: verdicts.Seen,
+    action: str,
+    detail: str,
+    following: str,
+) -> HttpResponse:
+    """409: who was faster and when, or that the page changed again; never a silent overwrite."""
+    winner = outcome.winner if isinstance(outcome, verdicts.Taken) else None
+    data: dict[str, Any] = {
+        "section": "queue",
+        "change": change,
+        "stale": isinstance(outcome, verdicts.Stale),
+        "winner": winner,
+        "winner_name": roles.display_name(winner.actor) if winner else "",
+        "winner_words": wording.verdict_sentence(winner) if winner else "",
+        "ago": wording.long_span(timezone.now() - winner.at) if winner else "",
+        "mine": action,
+        "mine_words": {"approve": _("approval"), "dismiss": _("dismissal"), "snooze": _("snooze")}.get(action, action),
+        "detail": detail,
+        "seen": seen,
+        "key": uuid.uuid4().hex,
+        "next_address": following,
+        "again_address": address_of(change.pk, list_query=request.POST.get("in", "")),
+        "list_query": request.POST.get("in", ""),
+    }
+    if wants_json(request):
+        body = render_to_string("review/_conflict.html", data, request=request)
+        return JsonResponse({"ok": False, "conflict": body}, status=409)
+    return render(request, "review/conflict.html", data, status=409)
+
+
+def _second(
+    request: HttpRequest, change: Change, user: User, seen: verdicts.Seen, opinion: str, now: datetime
+) -> HttpResponse:
+    if opinion not in ("approve", "dismiss"):
+        return HttpResponseBadRequest(_("An opinion is to approve or to dismiss."))
+    following = _to_next(request, change, now)
+    recorded = verdicts.second_opinion(change.pk, opinion=opinion, actor=user, seen=seen, now=now)
+    words = f"{wording.verdict_sentence(recorded.verdict)} – {change.monitor.name}"
+    return _answer(request, words=words, address=following)
+
+
+def _undo_last(request: HttpRequest, user: User, now: datetime) -> HttpResponse:
+    verdict_id = request.POST.get("verdict", "")
+    verdict = (
+        Verdict.objects.filter(pk=int(verdict_id), actor=user, change__in=Change.objects.visible_to(user))
+        .select_related("change__monitor")
+        .first()
+        if verdict_id.isascii() and verdict_id.isdigit()
+        else verdicts.last_undoable(user)
+    )
+    wanted = queue.Filter.read_query(request.POST.get("in", ""))
+    if verdict is None or verdict.action not in ("approve", "dismiss", "snooze"):
+        return _answer(request, words=_("There is nothing to undo."), address=reverse("queue"))
+    if not verdicts.undo(verdict, actor=user, key=f"u{uuid.uuid4().hex}", now=now):
+        words = _("Not undone: the change has moved on since, or a newer one of the same page waits.")
+        return _answer(
+            request, words=words, address=address_of(verdict.change_id, list_query=wanted.query()), status=200
+        )
+    words = _("Undone: %(page)s waits again as before.") % {"page": verdict.change.monitor.name}
+    return _answer(request, words=words, address=address_of(verdict.change_id, list_query=wanted.query()))
+
+
+def _assign(request: HttpRequest, change: Change, user: User, detail: str) -> HttpResponse:
+    here = address_of(change.pk, list_query=queue.Filter.read_query(request.POST.get("in", "")).query())
+    if detail == "nobody":
+        Assignment.objects.filter(change=change).delete()
+        return _answer(request, words=_("Assigned to nobody."), address=here)
+    Assignment.objects.update_or_create(change=change, defaults={"assignee": user, "assigned_by": user})
+    return _answer(request, words=_("Assigned to you."), address=here)
+
+
+@require_POST
+@deciding
+def note(request: HttpRequest, pk: int) -> HttpResponse:
+    """A note for the next reader."""
+    change = change_or_404(request, pk)
+    text = request.POST.get("text", "").replace("\x00", "").strip()
+    here = address_of(change.pk, list_query=queue.Filter.read_query(request.POST.get("in", "")).query())
+    if not text:
+        return HttpResponseBadRequest(_("A note needs words."))
+    if len(text) > 4000:
+        return HttpResponseBadRequest(_("A note has at most 4,000 characters."))
+    Note.objects.create(change=change, author=cast("User", request.user), text=text)
+    return _answer(request, words=_("Note saved."), address=here)
+
+
+@require_POST
+@deciding
+def give_reason(request: HttpRequest, pk: int) -> HttpResponse:
+    """Another reason for one's own verdict: undone and given again, both on record."""
+    user, now = cast("User", request.user), timezone.now()
+    verdict = (
+        Verdict.objects.filter(pk=pk, actor=user, change__in=Change.objects.visible_to(user))
+        .select_related("change__monitor")
+        .first()
+    )
+    if verdict is None:
+        raise Http404("no such verdict of yours")
+    key = request.POST.get("key", "")
+    reason = request.POST.get("reason", "")
+    if not (8 <= len(key) <= 36 and key.isalnum()):
+        return HttpResponseBadRequest(_("This form is incomplete. Load the page again."))
+    if verdict.action not in ("approve", "dismiss") or reason not in verdicts.REASONS[Verdict.Action(verdict.action)]:
+        return HttpResponseBadRequest(_("There is no such reason."))
+    again = verdicts.give_reason(verdict, reason=reason, actor=user, key=key, now=now)
+    list_query = queue.Filter.read_query(request.POST.get("in", "")).query()
+    address = reverse("queue") + (f"?{list_query}" if list_query else "")
+    if again is None:
+        return _answer(request, words=_("Not changed: the verdict no longer stands."), address=address)
+    return _answer(
+        request,
+        words=f"{wording.verdict_sentence(again)} – {verdict.change.monitor.name}",
+        address=address,
+        toast=_toast(request, again, verdict.change) if wants_json(request) else "",
+    )

@@ -1,0 +1,122 @@
+"""The dataset: every field value that changed, as a page and as CSV."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlencode
+
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from monitoring.models import FieldChange, Monitor
+from review import wording
+from review.selectors import keyset
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+ORDER = keyset.Order(("-at", "-pk"))
+CSV_ROWS = 100_000
+# A spreadsheet takes text that starts with one of these for a formula; the full-width forms are folded by some.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+COLUMNS = ["when", "page", "address", "field", "type", "state", "old", "new", "important"]
+
+
+def safe_cell(text: str) -> str:
+    """Text that no spreadsheet runs: an apostrophe before what could start a formula, also behind leading blanks."""
+    return (
+        f"'{text}"
+        if text.startswith(FORMULA_STARTS) or text.lstrip(" \u3000\ufeff").startswith(FORMULA_STARTS)
+        else text
+    )
+
+
+class _Echo:
+    """A file that hands back what is written to it."""
+
+    def write(self, value: str) -> str:
+        """The row as csv wrote it."""
+        return value
+
+
+def _found(request: HttpRequest) -> tuple[QuerySet[FieldChange], dict[str, str]]:
+    user = cast("User", request.user)
+    found = FieldChange.objects.filter(monitor__in=Monitor.objects.visible_to(user).values("pk")).select_related(
+        "monitor__site"
+    )
+    kept: dict[str, str] = {}
+    monitor, name = request.GET.get("monitor", ""), request.GET.get("name", "").replace("\x00", "")[:60]
+    if monitor.isascii() and monitor.isdigit() and len(monitor) < 16:
+        found, kept["monitor"] = found.filter(monitor=int(monitor)), monitor
+    if name:
+        found, kept["name"] = found.filter(name=name), name
+    return found, kept
+
+
+@require_GET
+def field_list(request: HttpRequest) -> HttpResponse:
+    """The newest field changes of the user's teams."""
+    found, kept = _found(request)
+    page = keyset.page(
+        found, ORDER, size=50, after_cursor=request.GET.get("after", ""), before_cursor=request.GET.get("before", "")
+    )
+    base = reverse("fields")
+    visible = Monitor.objects.visible_to(cast("User", request.user)).values("pk")
+    return render(
+        request,
+        "review/fields.html",
+        {
+            "section": "fields",
+            "rows": page.rows,
+            "name": kept.get("name", ""),
+            "monitor": Monitor.objects.visible_to(cast("User", request.user)).filter(pk=kept["monitor"]).first()
+            if "monitor" in kept
+            else None,
+            "names": FieldChange.objects.filter(monitor__in=visible)
+            .order_by("name")
+            .values_list("name", flat=True)
+            .distinct(),
+            "csv": reverse("fields_csv") + (f"?{urlencode(kept)}" if kept else ""),
+            "older": f"{base}?{urlencode({**kept, 'after': page.older})}" if page.older else "",
+            "newer": f"{base}?{urlencode({**kept, 'before': page.newer})}" if page.newer else "",
+        },
+    )
+
+
+def _cells(row: FieldChange) -> list[str]:
+    def text(value: Any) -> str:
+        return "" if value is None else wording.field_text(value)
+
+    cells = [
+        row.at.isoformat(),
+        row.monitor.name,
+        row.monitor.url,
+        row.name,
+        row.type,
+        row.state,
+        text(row.old),
+        text(row.new),
+        "1" if row.important else "0",
+    ]
+    return [safe_cell(cell) for cell in cells]
+
+
+def _lines(found: QuerySet[FieldChange]) -> Iterator[str]:
+    writer = csv.writer(_Echo(), lineterminator="\r\n")
+    yield "\ufeff" + writer.writerow(COLUMNS)
+    for row in found.order_by("-at", "-pk")[:CSV_ROWS].iterator(chunk_size=1000):
+        yield writer.writerow(_cells(row))
+
+
+@require_GET
+def field_csv(request: HttpRequest) -> StreamingHttpResponse:
+    """The same rows as CSV (RFC 4180, UTF-8 with a byte order mark), safe to open in a spreadsheet."""
+    found, _kept = _found(request)
+    response = StreamingHttpResponse(_lines(found), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="tideline-fields.csv"'
+    return response

@@ -1,0 +1,177 @@
+"""Monitors: the list, and one page with its past."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, cast
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_GET, require_POST
+
+from monitoring.models import Monitor, MonitorState, PageType, Site
+from monitoring.services import monitors as service
+from review import wording
+from review.selectors import history, keyset
+from review.views.access import deciding, monitor_or_404
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+ORDER = keyset.Order(("name", "pk"))
+RANGES = {"30": timedelta(days=30), "90": timedelta(days=90), "365": timedelta(days=365)}
+PLANS = {
+    "new": gettext_lazy("it is new"),
+    "interval": gettext_lazy("its interval"),
+    "retry": gettext_lazy("the last visit failed"),
+    "backoff": gettext_lazy("it failed several times"),
+    "confirm": gettext_lazy("to confirm what the last visit found"),
+    "manual": gettext_lazy("somebody asked for it"),
+}
+
+
+@require_GET
+def monitor_list(request: HttpRequest) -> HttpResponse:
+    """Every monitor of the user's teams, by name."""
+    user = cast("User", request.user)
+    visible = Monitor.objects.visible_to(user)
+    found = visible.select_related("site", "page_type")
+    query = request.GET.get("q", "").replace("\x00", "").strip()[:200]
+    state, site, page_type = (request.GET.get(name, "") for name in ("state", "site", "type"))
+    kept = {}
+    if query:
+        found = found.filter(Q(name__icontains=query) | Q(url__icontains=query) | Q(site__name__icontains=query))
+        kept["q"] = query
+    if state in MonitorState.values:
+        found, kept["state"] = found.filter(state=state), state
+    if site.isascii() and site.isdigit():
+        found, kept["site"] = found.filter(site=int(site)), site
+    if page_type.isascii() and page_type.isdigit():
+        found, kept["type"] = found.filter(page_type=int(page_type)), page_type
+    page = keyset.page(
+        found, ORDER, size=50, after_cursor=request.GET.get("after", ""), before_cursor=request.GET.get("before", "")
+    )
+    waiting = dict(
+        visible.filter(pk__in=[m.pk for m in page.rows])
+        .annotate(n=Count("changes", filter=Q(changes__state="open")))
+        .values_list("pk", "n")
+    )
+    now = timezone.now()
+    base = reverse("monitors")
+    return render(
+        request,
+        "review/monitors.html",
+        {
+            "section": "monitors",
+            "now": now,
+            "lines": [{"monitor": m, "waiting": waiting.get(m.pk, 0), "next": _when(m, now)} for m in page.rows],
+            "total": found.count(),
+            "query": query,
+            "state": state,
+            "states": MonitorState.choices,
+            "site": site,
+            "sites": Site.objects.filter(monitors__in=visible).distinct().values_list("pk", "name"),
+            "type": page_type,
+            "types": PageType.objects.filter(monitors__in=visible).distinct().values_list("pk", "name"),
+            "older": f"{base}?{urlencode({**kept, 'after': page.older})}" if page.older else "",
+            "newer": f"{base}?{urlencode({**kept, 'before': page.newer})}" if page.newer else "",
+            "filtered": bool(kept),
+        },
+    )
+
+
+def _when(monitor: Monitor, now: object) -> str:
+    """When the next visit is, in words."""
+    if not monitor.enabled:
+        return _("paused")
+    if monitor.quarantined_at:
+        return _("held until somebody looks")
+    if monitor.next_check_at is None:
+        return _("not planned")
+    gap = monitor.next_check_at - timezone.now()
+    return _("due now") if gap.total_seconds() <= 0 else _("in %(span)s") % {"span": wording.span(gap)}
+
+
+@require_GET
+def monitor_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """One monitor: next visit and why, checks by kind, scores over time, history."""
+    now = timezone.now()
+    monitor = monitor_or_404(request, pk)
+    span_name = request.GET.get("span", "365")
+    span = RANGES.get(span_name, RANGES["365"])
+    kind = request.GET.get("kind", "") if request.GET.get("kind", "") in history.HISTORY_KINDS else ""
+    before = parse_datetime(request.GET.get("before", "").replace(" ", "+")) if request.GET.get("before") else None
+    entries, older = history.history(
+        monitor, kind=kind, before=before if before and timezone.is_aware(before) else None
+    )
+    counts = history.counts_by_outcome(monitor, since=now - history.YEAR)
+    states = dict(monitor.changes.values_list("state").annotate(n=Count("pk")).order_by())
+    last = monitor.checks.defer("delta").order_by("-started_at", "-pk").first()
+    total = sum(counts.values())
+    failed = counts.get("blocked", 0) + counts.get("error", 0)
+    here = reverse("monitor", args=[pk])
+    return render(
+        request,
+        "review/monitor.html",
+        {
+            "section": "monitors",
+            "monitor": monitor,
+            "now": now,
+            "next_visit": _when(monitor, now),
+            "why": PLANS.get(monitor.plan_reason, monitor.plan_reason),
+            "interval": wording.long_span(timedelta(seconds=monitor.effective_interval_s)),
+            "counts": counts,
+            "total": total,
+            "failed": failed,
+            "answered": 100 * (total - failed) / total if total else None,
+            "states": states,
+            "decided": states.get("approved", 0) + states.get("dismissed", 0),
+            "changes": sum(states.values()),
+            "approved": states.get("approved", 0),
+            "dismissed": states.get("dismissed", 0),
+            "open_change": monitor.changes.filter(state__in=["open", "snoozed"]).only("pk", "state").first(),
+            "cut_origin": _("from the page type") if monitor.cut is None else _("the monitor's own"),
+            "chart": history.chart_of(monitor, now=now, span=span, width=860, height=250),
+            "span": span_name if span_name in RANGES else "365",
+            "spans": [
+                (name, label, f"{here}?{urlencode({'span': name, 'kind': kind})}")
+                for name, label in (("30", _("30 days")), ("90", _("90 days")), ("365", _("12 months")))
+            ],
+            "entries": entries,
+            "older": f"{here}?{urlencode({'kind': kind, 'before': older.isoformat()})}" if older else "",
+            "kind": kind,
+            "kinds": [
+                (name, label, f"{here}?{urlencode({'kind': name})}" if name else here)
+                for name, label in (
+                    ("", _("Everything")),
+                    ("content", _("Changes")),
+                    ("noise", _("Noise")),
+                    ("failed", _("Failed")),
+                )
+            ],
+            "last": last,
+            "snapshots": list(monitor.snapshots.select_related("payload").defer("headers", "fields")[:8]),
+            "current_fields": sorted(monitor.fields.items()) if isinstance(monitor.fields, dict) else [],
+            "rules": list(monitor.ignore_rules.all()) + list(monitor.page_type.ignore_rules.all()),
+        },
+    )
+
+
+@require_POST
+@deciding
+def check_now(request: HttpRequest, pk: int) -> HttpResponse:
+    """Plan a visit at once."""
+    monitor = monitor_or_404(request, pk)
+    if service.check_now([monitor.pk], now=timezone.now()):
+        messages.success(request, _("A visit is planned; its result appears here within a minute."))
+    else:
+        messages.warning(request, _("This monitor is paused or held; an administrator can resume it."))
+    return HttpResponseRedirect(monitor.get_absolute_url())

@@ -1,0 +1,54 @@
+"""Sites: who is blocking us, who is silent, and the rates of each kind."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, cast
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET
+
+from monitoring.models import Outcome
+from review.selectors import watch
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+CELLS = {"none": "s", "noise": "n", "content": "c", "field": "c", "blocked": "bl", "error": "e", "gone": "e", "": "o"}
+
+
+def _told(line: watch.SiteLine) -> str:
+    """The strip of days as a sentence, for who can't see it."""
+    labels = {**{str(o.value): str(o.label) for o in Outcome}, "": _("no visit")}
+    counts: dict[str, int] = {}
+    for day in line.days:
+        counts[labels[day]] = counts.get(labels[day], 0) + 1
+    return _("Last 30 days: %(list)s") % {"list": ", ".join(f"{n} × {name}" for name, n in counts.items())}
+
+
+@require_GET
+def site_list(request: HttpRequest) -> HttpResponse:
+    """Every site over 30 days; failures are never drawn as quiet."""
+    user, now = cast("User", request.user), timezone.now()
+    lines = watch.sites(user=user, now=now)
+    shown = lines if request.GET.get("show") == "all" else [line for line in lines if line.trouble] or lines
+    return render(
+        request,
+        "review/sites.html",
+        {
+            "section": "sites",
+            "lines": [
+                {"line": line, "cells": [CELLS[day] for day in line.days], "told": _told(line)} for line in shown
+            ],
+            "total": len(lines),
+            "narrowed": len(shown) < len(lines),
+            "blocked": sum(bool(line.blocked) for line in lines),
+            "silent": sum(line.silent for line in lines),
+            "figures": watch.figures(user=user, now=now),
+            "first_day": timezone.localtime(now) - timedelta(days=watch.DAYS - 1),
+            "last_day": timezone.localtime(now),
+        },
+    )

@@ -1,0 +1,189 @@
+// The change page: places that every pane follows, and verdicts that don't wait for the network.
+const find = (selector, within = document) => within.querySelector(selector);
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+let painted = performance.now();
+let at = 0;
+
+// --- places ------------------------------------------------------------------------------------------------
+const places = () => all("[data-place]");
+const follow = () => {
+  const place = places()[at];
+  if (!place) return;
+  for (const frame of all("iframe[data-follow]")) {
+    const to = `${frame.src.split("#")[0]}#${place.id}`;
+    try { frame.contentWindow.location.replace(to); } catch { frame.src = to; }
+  }
+};
+const go = (index, { focus = true, smooth = true } = {}) => {
+  const list = places();
+  if (!list.length) return;
+  at = (index + list.length) % list.length;
+  list.forEach((place, i) => place.classList.toggle("now", i === at));
+  all("[data-place-n]").forEach((n) => { n.textContent = at + 1; });
+  list[at].scrollIntoView({ block: "center", behavior: smooth && !calm.matches ? "smooth" : "instant" });
+  if (focus) list[at].focus({ preventScroll: true });
+  follow();
+};
+const begin = () => {
+  at = 0;
+  painted = performance.now();
+  const first = places()[0];
+  if (!first) return;
+  first.classList.add("now");
+  const box = first.getBoundingClientRect();
+  if (box.bottom > innerHeight - 90) go(0, { focus: false, smooth: false });
+  first.focus({ preventScroll: true });
+  for (const frame of all("iframe[data-follow]")) frame.addEventListener("load", follow, { once: true });
+};
+document.addEventListener("click", (event) => {
+  const step = event.target.closest("[data-go]");
+  if (step) go(at + Number(step.dataset.go));
+});
+
+// --- the next change, fetched ahead --------------------------------------------------------------------------
+let ahead = { address: "", page: null, at: 0 };
+const FRESH_MS = 600_000;
+const load = async (address) => {
+  const answer = await fetch(address, { headers: { Accept: "text/html" } });
+  if (!answer.ok || answer.redirected) throw new Error("not a change");
+  return new DOMParser().parseFromString(await answer.text(), "text/html");
+};
+const prefetch = () => {
+  const address = find("[data-decide]")?.dataset.next;
+  if (!address || (ahead.address === address && performance.now() - ahead.at < FRESH_MS)) return;
+  ahead = { address, page: load(address).catch(() => null), at: performance.now() };
+};
+const swap = (page, address, { push = true } = {}) => {
+  for (const selector of ["#main", "#decide"]) {
+    const [old, fresh] = [find(selector), find(selector, page)];
+    if (old && fresh) old.replaceWith(document.adoptNode(fresh));
+    else old?.remove();
+  }
+  document.title = page.title;
+  if (push) history.pushState({ change: true }, "", address);
+  scrollTo(0, 0);
+  begin();
+  prefetch();
+};
+const show = async (address) => {
+  let page = null;
+  if (ahead.address === address && performance.now() - ahead.at < FRESH_MS) page = await ahead.page;
+  if (!page || !find("#decide", page)) return location.assign(address);
+  swap(page, address);
+};
+addEventListener("popstate", () => location.reload());
+
+// --- toasts ----------------------------------------------------------------------------------------------------
+const toasts = () => find("[data-toasts]");
+const put = (html) => {
+  const holder = document.createElement("template");
+  holder.innerHTML = html;
+  toasts().replaceChildren(holder.content);
+};
+const say = (words) => {
+  const toast = document.createElement("div");
+  toast.className = "toast";
+  const text = document.createElement("span");
+  text.textContent = words;
+  toast.append(text);
+  toasts().replaceChildren(toast);
+};
+const waiting = (count) => all("[data-waiting]").forEach((place) => { place.textContent = count; });
+
+// --- verdicts --------------------------------------------------------------------------------------------------
+const failed = (form, body, title, address) => {
+  const notice = document.createElement("div");
+  notice.className = "notice bad";
+  const text = document.createElement("p");
+  text.textContent = form.dataset.failed.replace("%(page)s", title);
+  const again = document.createElement("button");
+  again.className = "btn small";
+  again.type = "button";
+  again.textContent = form.dataset.again;
+  again.addEventListener("click", () => { notice.remove(); post(form, body, title, address); });
+  const open = document.createElement("a");
+  open.className = "btn small quiet";
+  open.href = address;
+  open.textContent = form.dataset.open;
+  notice.append(text, again, open);
+  toasts().append(notice);
+};
+const post = async (form, body, title, here) => {
+  let answer;
+  try {
+    answer = await fetch(form.action, { method: "POST", body, keepalive: true, headers: { "X-Tideline": "script" } });
+  } catch { return failed(form, body, title, here); }
+  if (!(answer.headers.get("content-type") ?? "").includes("json")) return failed(form, body, title, here);
+  const data = await answer.json();
+  if (data.ok) {
+    waiting(data.waiting);
+    if (data.toast) put(data.toast); else say(data.words);
+    return data;
+  }
+  if (data.conflict) put(data.conflict);
+  return data;
+};
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (form.matches("[data-decide]")) {
+    const button = event.submitter;
+    const what = button?.value.split(":")[0] ?? "";
+    if (!["approve", "dismiss", "snooze", "undo"].includes(what)) return; // assign and the rest: a plain post
+    event.preventDefault();
+    if (form.dataset.sent) return;
+    const body = new FormData(form, button);
+    body.set("seconds", ((performance.now() - painted) / 1000).toFixed(2));
+    const [title, here] = [document.title.split(" · ")[0], location.href];
+    if (what === "undo") {
+      const toast = find("[data-toasts] [data-verdict]");
+      if (toast) body.set("verdict", toast.dataset.verdict);
+      const data = await post(form, body, title, here);
+      if (data?.ok) location.assign(data.next);
+      return;
+    }
+    form.dataset.sent = "1";
+    const next = form.dataset.next;
+    const sending = post(form, body, title, here);
+    if (next) {
+      await show(next);
+      await sending;
+    } else {
+      const data = await sending;
+      if (data?.ok) location.assign(data.next);
+      else delete form.dataset.sent;
+    }
+  } else if (form.matches("[data-undo-form]")) {
+    event.preventDefault();
+    const data = await post(form, new FormData(form, event.submitter), "", location.href);
+    if (data?.ok) location.assign(data.next);
+  } else if (form.matches("[data-reason-form]")) {
+    event.preventDefault();
+    await post(form, new FormData(form, event.submitter), "", location.href);
+  }
+});
+
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (document.documentElement.dataset.keys === "off" || find("dialog[open]")) return;
+  if (event.target.closest?.("input:not([type=checkbox]), textarea, select")) return;
+  const key = event.key === "Process" ? event.code.replace(/^(Key|Digit)/, "").toLowerCase() : event.key;
+  if (key === ".") { event.preventDefault(); go(at + 1); }
+  else if (key === ",") { event.preventDefault(); go(at - 1); }
+  else if (key === "v") {
+    const links = all("[data-views] a");
+    const current = links.findIndex((link) => link.hasAttribute("aria-current"));
+    links[(current + 1) % links.length]?.click();
+  } else if (/^[1-7]$/.test(key)) {
+    // In the open reason list the number decides; after a verdict it changes the reason just given.
+    const open = find(`#decide details[open] [data-reason="${key}"]`);
+    const button = open ?? find(`[data-toasts] [data-number="${key}"]`);
+    if (button) { event.preventDefault(); button.click(); }
+  } else if (key === "u" && !find("#decide [data-key=u]")) {
+    find("[data-toasts] [data-undo-form] button")?.click();
+  }
+});
+
+begin();
+if (document.readyState === "complete") prefetch(); else addEventListener("load", prefetch);
