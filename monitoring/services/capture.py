@@ -28,7 +28,7 @@ from monitoring.fetching.http import fetch_many
 from monitoring.models import Monitor, Renderer, Vantage
 from monitoring.services import schedule
 from monitoring.services.egress import address_policy
-from monitoring.services.judge import audit_due, is_cheap, judge_capture, stale_baseline
+from monitoring.services.judge import audit_due, judge_capture, stale_baseline
 from monitoring.services.record import StaleLeaseError, record
 from monitoring.services.rules import Rules, rules_of
 
@@ -172,7 +172,7 @@ class _Batch:
 
     def _visit(self, monitor: Monitor, outcome: Outcome, rules: Rules) -> str:
         now = timezone.now()
-        if not is_cheap(monitor, outcome) and not schedule.enter_stage(monitor.pk, self.token, "judge", now=now):
+        if monitor.stage and not schedule.enter_stage(monitor.pk, self.token, "judge", now=now):
             raise StaleLeaseError(f"monitor {monitor.pk}")
         finding = judge_capture(monitor, outcome, rules=rules, now=now)
         return record(finding, monitor, token=self.token, rules=rules, now=now).outcome

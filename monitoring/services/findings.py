@@ -37,6 +37,7 @@ class Finding:
     keep: the role under which the capture is kept as a snapshot, "" for not at all; `expires_at` bounds that.
     rebase: the capture becomes the baseline. restart: and the memory begins anew with it.
     opens: the kind of change that this visit opens or folds into an open one, "" for none.
+    fields: every field of the rules by name, null for one that the page does not have; None without rules.
     forget_bytes: the stored baseline's bytes and validators no longer prove that nothing changed.
     """
 

@@ -19,7 +19,7 @@ from monitoring import storage
 from monitoring.detection.blocks import Block, Reading
 from monitoring.detection.diff import diff, rows_of
 from monitoring.detection.explain import CJK_NEGATION, NEGATIONS
-from monitoring.detection.fields import FieldEdit, FieldValue, compare_fields, extract_fields
+from monitoring.detection.fields import EditState, FieldEdit, FieldValue, compare_fields, contradictions, extract_fields
 from monitoring.detection.fingerprint import fingerprint, text_hash, to_hex
 from monitoring.detection.judge import judge
 from monitoring.detection.judgement import Judgement, Kind, Settings
@@ -71,13 +71,6 @@ def stale_baseline(monitor: Monitor) -> str:
     if monitor.baseline is not None and monitor.baseline.detector_version != DETECTOR:
         return "detector version"
     return ""
-
-
-def is_cheap(monitor: Monitor, fetched: Fetched) -> bool:
-    """Whether the outcome can be judged without reading the page."""
-    if isinstance(fetched, Failure) or fetched.not_modified:
-        return True
-    return _same_bytes(monitor, fetched, hashlib.sha256(fetched.body).hexdigest())
 
 
 def judge_capture(
@@ -153,9 +146,16 @@ class _Visit:
         """What changed among the fields since they were last read."""
         if not self.rules.specs:
             return ()
-        old = {name: FieldValue.from_json(value) for name, value in self.monitor.fields.items()}
-        known = tuple(s for s in self.rules.specs if s.name in old)
+        stored = self.monitor.fields
+        known = tuple(spec for spec in self.rules.specs if spec.name in stored)  # a field without a past is only noted
+        old = {spec.name: FieldValue.from_json(stored[spec.name]) for spec in known if stored[spec.name] is not None}
         return tuple(compare_fields(old, self.values, known))
+
+    @cached_property
+    def denied(self) -> tuple[dict[str, Any], ...]:
+        """Reasons for fields whose structured data the visible page contradicts."""
+        found = contradictions(self.values, self.rules.specs, self.whole)
+        return tuple({"code": "contradiction", "text": c.text[:_REASON_TEXT], "data": {"name": c.name}} for c in found)
 
     def _read(self, html: str, source: Capture | Snapshot, *, fields: bool) -> Reading:
         if not html:
@@ -219,9 +219,16 @@ class _Visit:
             reading=self.reading,
             text_hash=self._text_hash,
             fingerprint=more.pop("fingerprint", self.monitor.baseline_fingerprint),
-            fields={name: value.to_json() for name, value in self.values.items()} if self.rules.specs else None,
+            fields=self._fields_now(),
             **more,
         )
+
+    def _fields_now(self) -> dict[str, Any] | None:
+        """The fields as they are stored: null for one that the page does not have, None when there are no rules."""
+        if not self.rules.specs:
+            return None
+        found = self.values
+        return {s.name: found[s.name].to_json() if s.name in found else None for s in self.rules.specs}
 
     def _unchanged(self, reason: str) -> Finding:
         keep = None if self.capture.not_modified or not audit_due(self.monitor, self.now) else Snapshot.Role.AUDIT
@@ -344,6 +351,7 @@ class _Visit:
         return self._noise(judgement, more)
 
     def _content(self, judgement: Judgement, memory: Memory, document: Document, more: dict[str, Any]) -> Finding:
+        more["reasons"] += tuple(_sentence(edit) for edit in self.edits) + self.denied
         codes = [reason["code"] for reason in more["reasons"]]
         back = next((reason for reason in more["reasons"] if reason["code"] == "return"), None)
         return self._read_finding(
@@ -358,7 +366,7 @@ class _Visit:
             fold=self._fold(),
             field_edits=self.edits,
             priority=self._priority(alarm_of(document)),
-            flags=tuple(code for code in ("return", "flapping", "hidden-text") if code in codes),
+            flags=tuple(code for code in _FLAGS if code in codes),
             **more,
         )
 
@@ -377,19 +385,21 @@ class _Visit:
                 "opens": Change.Kind.FIELD,
                 "diff": document,
                 "fold": self._fold(),
-                "priority": self._priority(max(alarm_of(document), any(e.state == "vanished" for e in reviewed))),
+                "priority": self._priority(
+                    max(alarm_of(document), any(e.state == EditState.VANISHED for e in reviewed))
+                ),
             }
-        sentences = tuple({"code": "field", "text": edit.text, "data": {"name": edit.name}} for edit in self.edits)
-        reasons = sentences + more.pop("reasons", ())
+        reasons = tuple(_sentence(edit) for edit in self.edits) + self.denied + more.pop("reasons", ())
         return self._read_finding(
             Outcome.FIELD,
-            reason="field-vanished" if any(e.state == "vanished" for e in self.edits) else "",
+            reason="field-vanished" if any(e.state == EditState.VANISHED for e in self.edits) else "",
             detail="; ".join(edit.text for edit in self.edits)[:500],
             field_edits=self.edits,
             keep=Snapshot.Role.CHANGE,
             rebase=not text_moved,
             forget_bytes=text_moved,
             reasons=reasons,
+            flags=("contradiction",) if self.denied else (),
             **opens,
             **more,
         )
@@ -438,6 +448,13 @@ class _Visit:
         weight = self.monitor.effective_weight
         base = 0 if weight < 0.5 else 1 if weight < 2 else 2
         return min(base + alarm, 3)
+
+
+_FLAGS = ("return", "flapping", "hidden-text", "contradiction")
+
+
+def _sentence(edit: FieldEdit) -> dict[str, Any]:
+    return {"code": "field", "text": edit.text[:_REASON_TEXT], "data": {"name": edit.name}}
 
 
 def settings_of(monitor: Monitor, rules: Rules) -> Settings:
@@ -497,7 +514,7 @@ def is_empty(document: Document) -> bool:
 def fields_diff(edits: list[FieldEdit], page: Reading) -> Document:
     """A diff of field values, for fields that stand nowhere in the text a reader sees."""
 
-    def side(values: list[tuple[str, Any]]) -> Reading:
+    def side(values: list[tuple[str, str | list[str]]]) -> Reading:
         blocks = []
         for name, value in values:
             entries = value if isinstance(value, list) else [value]
@@ -509,7 +526,7 @@ def fields_diff(edits: list[FieldEdit], page: Reading) -> Document:
                     slot=f"{name}[{n}]",
                 )
                 for n, entry in enumerate(entries)
-                if entry not in (None, "")
+                if entry
             ]
         return Reading(blocks=tuple(blocks), lang=page.lang, direction=page.direction, title=page.title)
 
@@ -518,8 +535,8 @@ def fields_diff(edits: list[FieldEdit], page: Reading) -> Document:
     return diff(old, new)
 
 
-def _shown(value: FieldValue | None) -> Any:
-    return None if value is None else value.value
+def _shown(value: FieldValue | None) -> str | list[str]:
+    return "" if value is None else value.value
 
 
 _ENTRY_TAGS = frozenset({"li", "tr", "dt", "dd", "td"})

@@ -150,7 +150,7 @@ def _check(
         reasons=scrubbed(list(finding.reasons[:CHECK_REASONS])),
         delta=judged.delta if judged else b"",
         rebased=finding.rebase,
-        fields=scrubbed(finding.fields or {}),
+        fields=_present(finding.fields),
         snapshot=snapshot,
         detector_version=DETECTOR,
         next_check_at=visit.at,
@@ -194,11 +194,16 @@ def _snapshot(finding: Finding, monitor: Monitor, kept: Kept, now: datetime) -> 
         fingerprint=finding.fingerprint,
         text_hash=finding.text_hash,
         region_path=reading.region_path[:1000] if reading else monitor.region_path,
-        fields=scrubbed(finding.fields or {}),
+        fields=_present(finding.fields),
         detector_version=DETECTOR,
         product_version=settings.VERSION,
         expires_at=finding.expires_at,
     )
+
+
+def _present(fields: dict[str, Any] | None) -> dict[str, Any]:
+    """The fields that the page has; only the monitor's row remembers that one was missing."""
+    return {name: scrubbed(value) for name, value in (fields or {}).items() if value is not None}
 
 
 _STATES = {

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from monitoring.models import Monitor, Site
 from monitoring.scheduling.core import Rate, Settings, Terms, hash01, plan, retry_days
@@ -26,6 +26,7 @@ MAX_STAGE_FAILURES = 3
 BATCH_MOST = 200
 BATCH_LEAST = 50
 CLAIM_PASSES = 4
+CAREFUL = "careful"  # stage of a monitor whose batch died unexplained: the next worker marks each step
 LOOKAHEAD = timedelta(seconds=15)  # how far ahead of time a site's slots may be promised to one batch
 _DAY_S = 86_400.0
 
@@ -131,7 +132,7 @@ def _split(ids: list[int]) -> Iterable[list[int]]:
 def _lease(ids: Sequence[int], *, now: datetime, until: datetime) -> Claim:
     """Lease those of `ids` that are still free; one UPDATE decides."""
     token = secrets.token_hex(16)
-    count = due(now).filter(pk__in=ids).update(lease_until=until, lease_token=token, stage="")
+    count = due(now).filter(pk__in=ids).update(lease_until=until, lease_token=token)
     if count == len(ids):
         return Claim(tuple(ids), token, until)
     held = set(Monitor.objects.filter(pk__in=ids, lease_token=token).values_list("pk", flat=True))
@@ -163,32 +164,33 @@ def enter_stage(pk: int, token: str, stage: str, *, now: datetime) -> bool:
 
 def release(token: str) -> int:
     """Give back whatever the token still holds; it is due again at once. Gives how many."""
-    return Monitor.objects.filter(lease_token=token).update(lease_until=None, lease_token="", stage="")
+    held = Monitor.objects.filter(lease_token=token)
+    held.exclude(stage__in=["", CAREFUL]).update(stage=CAREFUL)
+    return held.update(lease_until=None, lease_token="")
 
 
 def reconcile(*, now: datetime) -> int:
     """Free what dead workers held, and set aside monitors at which workers died too often. Gives how many were freed.
 
-    Only the monitor whose stage marker stands counts as a suspect; the rest of its batch is merely due again.
+    Only a monitor whose stage marker stands counts as a suspect. Markers cost a write per visit, so workers set
+    them only where there is cause: the monitors of a batch that died unmarked are visited carefully next time.
     """
     expired = Monitor.objects.filter(lease_until__lte=now)
-    dead = list(expired.exclude(stage="").values_list("pk", "stage", "stage_failures", "lease_token"))
-    for pk, stage, failures, token in dead:
-        gone = failures + 1 >= MAX_STAGE_FAILURES
-        changed = Monitor.objects.filter(pk=pk, lease_token=token, lease_until__lte=now).update(
+    marked = expired.exclude(stage__in=["", CAREFUL])
+    freed = 0
+    for pk, stage, failures, token in marked.values_list("pk", "stage", "stage_failures", "lease_token"):
+        last = failures + 1 >= MAX_STAGE_FAILURES
+        count = expired.filter(pk=pk, lease_token=token, stage=stage).update(
             lease_until=None,
             lease_token="",
-            stage_failures=F("stage_failures") + 1,
-            quarantined_at=now if gone else None,
-            # the stage stays as the name of the place where it died
-            stage="" if not gone else stage,
+            stage_failures=failures + 1,
+            stage=stage if last else CAREFUL,  # a quarantined monitor shows where its workers died
+            quarantined_at=now if last else None,
         )
-        if changed:
-            logger.warning(
-                "monitor=%d worker died at stage=%s failures=%d quarantined=%s", pk, stage, failures + 1, gone
-            )
-    freed = expired.update(lease_until=None, lease_token="", stage="")
-    return freed + len(dead)
+        if count:
+            logger.warning("monitor=%d worker died at stage=%s times=%d quarantined=%s", pk, stage, failures + 1, last)
+        freed += count
+    return freed + expired.filter(stage__in=["", CAREFUL]).update(lease_until=None, lease_token="", stage=CAREFUL)
 
 
 def stage_failed(pk: int, token: str, stage: str, *, now: datetime) -> None:
@@ -202,7 +204,7 @@ def stage_failed(pk: int, token: str, stage: str, *, now: datetime) -> None:
         Monitor.objects.filter(pk=pk, lease_token=token).update(
             lease_until=None,
             lease_token="",
-            stage=stage if failures >= MAX_STAGE_FAILURES else "",
+            stage=stage if failures >= MAX_STAGE_FAILURES else CAREFUL,
             stage_failures=failures,
             quarantined_at=now if failures >= MAX_STAGE_FAILURES else None,
             next_check_at=now + timedelta(days=wait),

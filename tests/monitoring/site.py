@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,7 +21,7 @@ class Page:
 class LocalSite:
     """Serves `pages` on a free port of 127.0.0.1; counts visits and remembers request headers by path."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, delay_s: float = 0.0) -> None:
         self.pages: dict[str, Page] = {}
         self.visits: Counter[str] = Counter()
         self.asked: dict[str, dict[str, str]] = {}
@@ -30,6 +31,8 @@ class LocalSite:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
+                if delay_s:
+                    time.sleep(delay_s)
                 site.visits[self.path] += 1
                 site.asked[self.path] = {name.lower(): value for name, value in self.headers.items()}
                 page = site.pages.get(self.path) or Page(b"<p>not here</p>", status=404)

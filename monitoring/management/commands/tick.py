@@ -22,6 +22,7 @@ LONGEST_WAIT_S = 60.0
 class Command(BaseCommand):
     """`manage.py tick`: several may run; `--once` makes one turn and ends."""
 
+    requires_system_checks = []  # the web server makes them; a ticker has no pages
     _stopping = False
     help = "Hand due monitors and periodic jobs to the workers, every few seconds."
 

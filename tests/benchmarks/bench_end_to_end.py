@@ -1,0 +1,198 @@
+"""Checks per CPU second of one worker, all in: fetch, read, judge, database. Pages whose bytes differ, but not their text.
+
+Run: python tests/benchmarks/bench_end_to_end.py [PAGES] [ROUNDS]
+
+The pages are those of the shared folder when it is beside this checkout, fictional ones otherwise. They are served by a
+process of its own, whose time is not counted. The database is SQLite in a temporary folder, with the product's settings.
+"""
+
+from __future__ import annotations
+
+import http.server
+import importlib.util
+import json
+import multiprocessing
+import os
+import resource
+import secrets
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "bench" / "peers" / "pageset.py"
+LEAST_PER_CPU_S = 100
+MOST_RSS_MB = 250
+MOST_UNCHANGED_MS = 2.5
+
+
+def _pages(count: int) -> list[bytes]:
+    """Real pages where they are at hand, else fictional ones of about the same size."""
+    if SHARED.exists():
+        spec = importlib.util.spec_from_file_location("pageset", SHARED)
+        assert spec is not None
+        assert spec.loader is not None
+        pageset: Any = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(pageset)
+        with tempfile.TemporaryDirectory() as folder:
+            pageset.make(folder, count)
+            return [Path(folder, f"p{n}.html").read_bytes() for n in range(count)]
+    return [_fictional(n).encode() for n in range(count)]
+
+
+def _fictional(number: int) -> str:
+    clauses = "".join(
+        f"<section class='c{n}'><h2>Section {n}</h2><div><p>Branch {number} keeps record {n} of every loan for "
+        f"{n + number} weeks, and <a href='/r/{n}'>deletes it</a> once the book has come back.</p></div></section>"
+        for n in range(400)
+    )
+    links = "".join(f"<li><a href='/menu/{n}'>Menu entry {n}</a></li>" for n in range(150))
+    script = "<script>" + "var a=[1,2,3];" * 2000 + "</script>"
+    return f"<!doctype html><html lang=en><head><title>Notice {number}</title>{script}</head><body><ul>{links}</ul><main>{clauses}</main></body></html>"
+
+
+def _serve(pages: list[bytes], pipe: Any) -> None:
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            body = pages[int(self.path.rpartition("/")[2])]
+            token = secrets.token_hex(16)
+            body += f'<script nonce="{token}">window.t="{token}"</script>'.encode()
+            body += f'<input type="hidden" name="csrf" value="{token}">'.encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    pipe.send(server.server_address[1])
+    server.serve_forever()
+
+
+def _fill(urls: list[str]) -> None:
+    from django.core.management import call_command
+    from django.utils import timezone
+
+    from monitoring.models import Monitor, PageType, Site, Team, Vantage
+
+    call_command("migrate", interactive=False, verbosity=0)
+    common: dict[str, Any] = {
+        "site": Site.objects.create(name="Local", host="local", gap_s=0),
+        "team": Team.objects.create(name="Bench"),
+        "page_type": PageType.objects.create(name="Bench", slug="bench"),
+        "vantage": Vantage.objects.create(name="bench"),
+        "next_check_at": timezone.now(),
+    }
+    Monitor.objects.bulk_create([Monitor(name=f"Page {n}", url=url, **common) for n, url in enumerate(urls)])
+
+
+def _round() -> tuple[int, float, float]:
+    """Visits of every monitor once: how many, CPU seconds, seconds."""
+    from django.utils import timezone
+
+    from monitoring.models import Monitor
+    from monitoring.services import capture, schedule
+
+    now = timezone.now()
+    Monitor.objects.update(next_check_at=now, lease_until=None)
+    cpu, wall, done = time.process_time(), time.perf_counter(), 0
+    while claims := schedule.claim_due(now=now, limit=200, lease_s=600):
+        for claim in claims:
+            counts = capture.run_batch(claim.ids, claim.token, budget_s=600)
+            done += sum(counts.values())
+    return done, time.process_time() - cpu, time.perf_counter() - wall
+
+
+def _unchanged_ms() -> list[float]:
+    """CPU milliseconds of each visit with unchanged text, judging and recording, without the fetch."""
+    from django.utils import timezone
+
+    from monitoring import storage
+    from monitoring.fetching.capture import Capture
+    from monitoring.models import Monitor
+    from monitoring.services.judge import judge_capture
+    from monitoring.services.record import record
+    from monitoring.services.rules import rules_of
+
+    monitors = list(Monitor.objects.select_related("page_type", "vantage", "baseline__payload"))
+    rules = rules_of(monitors)
+    now = timezone.now()
+    Monitor.objects.update(lease_token="bench", lease_until=now)
+    times = []
+    for monitor in monitors:
+        assert monitor.baseline is not None
+        body = storage.get(monitor.baseline.payload) + secrets.token_hex(16).join(("<!--", "-->")).encode()
+        capture = Capture(
+            key=monitor.pk, url=monitor.url, final_url=monitor.url, status=200, headers=(), body=body,
+            html=body.decode(), charset="utf-8", charset_source="header", content_type="text/html", redirects=(),
+            peer_address="127.0.0.1", certificate_sha256="", started_at=now, duration_ms=1,
+        )  # fmt: skip
+        start = time.process_time()
+        finding = judge_capture(monitor, capture, rules=rules[monitor.pk], now=now)
+        record(finding, monitor, token="bench", rules=rules[monitor.pk], now=now)
+        times.append((time.process_time() - start) * 1000)
+        assert finding.reason == "markup-only", finding.reason
+    return times
+
+
+def main() -> int:
+    """Print the figures; 1 when one of them misses its mark."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 120
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 3
+    here, there = multiprocessing.Pipe()
+    pages = _pages(count)
+    size = sum(map(len, pages)) / count
+    server = multiprocessing.get_context("fork").Process(target=_serve, args=(pages, there), daemon=True)
+    server.start()
+    del pages
+    port = here.recv()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ |= {
+            "TIDELINE_DATA": folder,
+            "TIDELINE_DATABASE": f"sqlite://{folder}/bench.sqlite3",
+            "TIDELINE_TEST_ALLOWED_ADDRESSES": f"127.0.0.1:{port}",
+            "TIDELINE_LOG_LEVEL": "WARNING",
+            "DJANGO_SETTINGS_MODULE": os.environ.get("DJANGO_SETTINGS_MODULE", "config.settings"),
+        }
+        sys.path.insert(0, str(ROOT))
+        import django
+
+        django.setup()
+        _fill([f"http://127.0.0.1:{port}/{n}" for n in range(count)])
+        _, cpu, _ = _round()
+        first = count / cpu
+        results = [_round() for _ in range(rounds)]
+        from monitoring.models import Check
+
+        last = list(Check.objects.order_by("-pk").values_list("outcome", "reason")[:count])
+        per_cpu_s = statistics.median(done / cpu for done, cpu, _ in results)
+        unchanged = sorted(_unchanged_ms())
+        rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        figures = {
+            "pages": count,
+            "mean_kb": round(size / 1024),
+            "first_per_cpu_s": round(first),
+            "checks_per_cpu_s": round(per_cpu_s),
+            "checks_per_s": round(statistics.median(done / wall for done, _, wall in results)),
+            "markup_only": sum(1 for outcome in last if outcome == ("noise", "markup-only")),
+            "unchanged_ms_median": round(statistics.median(unchanged), 2),
+            "unchanged_ms_p95": round(unchanged[int(len(unchanged) * 0.95)], 2),
+            "peak_rss_mb": round(rss),
+        }
+        print(json.dumps(figures, indent=1))
+        met = per_cpu_s >= LEAST_PER_CPU_S and rss < MOST_RSS_MB and statistics.median(unchanged) <= MOST_UNCHANGED_MS
+    server.terminate()
+    print("met" if met else "MISSED")
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
