@@ -56,8 +56,9 @@ def edited(rng: random.Random, sentences: list[list[str]], edit: str) -> list[li
     share = 0.005 if edit == "small" else 0.3
     for sentence in rng.sample(new, max(1, round(len(new) * share))):
         at = rng.randrange(len(sentence))
-        word = [f"changed{rng.randrange(1000)}"]
-        sentence[at : at + rng.choice((1, 1, 0))] = rng.choice((word, word, []))
+        word = f"changed{rng.randrange(1000)}"
+        what = rng.choice(("replace", "add", "remove"))
+        sentence[at : at + (what != "add")] = [word] if what != "remove" else []
     return new
 
 
