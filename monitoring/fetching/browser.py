@@ -191,13 +191,15 @@ def _run(job: Job) -> tuple[dict[str, Any], bytes, bytes]:
             ) from error
         finally:
             _kill(child)
+        log.seek(0)
+        said = log.read(4000).decode("utf-8", "replace").strip()
         if child.returncode != 0 or b"\n" not in answer:
-            log.seek(0)
-            last = log.read()[-300:].decode("utf-8", "replace").strip().rpartition("\n")[2]
-            logger.error("renderer ended without a result code=%s last=%r", child.returncode, last)
+            logger.error("renderer ended without a result code=%s said=%r", child.returncode, said[-1000:])
             raise FetchError("The browser ended without a result.", reason="renderer-failed", transient=True)
     line, _, rest = answer.partition(b"\n")
     facts: dict[str, Any] = json.loads(line)  # Any: the worker's own JSON
+    if facts.get("reason") == "renderer-failed":
+        logger.warning("renderer failed said=%r", said[:1000])
     html_bytes = facts["html_bytes"]
     return facts, rest[:html_bytes], rest[html_bytes : html_bytes + facts["shot_bytes"]]
 

@@ -23,7 +23,7 @@ from playwright.async_api import TimeoutError as BrowserTimeout
 
 from monitoring.fetching.browser import Job
 from monitoring.fetching.capture import Hop
-from monitoring.fetching.egress import EgressProxy, Upstream
+from monitoring.fetching.egress import MARK, EgressProxy, Upstream
 from monitoring.fetching.errors import FetchError, Refused, TooLarge
 from monitoring.fetching.guard import Target, vet
 from monitoring.fetching.http import DEFAULT_USER_AGENT
@@ -207,6 +207,7 @@ async def render(job: Job) -> tuple[dict[str, Any], bytes, bytes]:
                 timeout=visit.left_s() * 1000,
             )
         except BrowserError as error:
+            sys.stderr.write(error.message)
             raise FetchError("The browser could not be started.", reason="renderer-failed", transient=True) from error
         try:
             return await _read(visit, browser)
@@ -252,21 +253,23 @@ async def _read(visit: Visit, browser: Browser) -> tuple[dict[str, Any], bytes, 
 
 
 def _check_document(visit: Visit) -> None:
-    """Raise when the page that the browser shows is none that the site sent, or is none we may read."""
+    """Raise when the document that the browser shows is none that the site sent, or none that we read."""
     if visit.proxy.over_budget:
         raise TooLarge("The page loads more than is allowed.")
-    if visit.page is None or visit.document is None:
+    document = visit.document
+    if visit.page is None or document is None:
         raise FetchError("The site sent no document.", reason="protocol")
-    if visit.at and not visit.at.startswith(("http:", "https:")):
-        raise FetchError("The page went to an address that is not fetched.", reason="redirect-refused")
-    _raise_trouble(visit)
-    kind = visit.document.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
+    ours = document.headers.get(MARK) == visit.proxy.token
+    if ours or not visit.page.url.startswith(("http:", "https:")):
+        _raise_trouble(visit)
+        raise FetchError("The page led to where the browser may not go.", reason="redirect-refused")
+    kind = document.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
     if not (kind.startswith("text/") or kind.endswith(("xml", "json"))) or kind == "image/svg+xml":
         raise FetchError(f"The site answered with {kind[:100]}, which is no page to render.", reason="unsupported-type")
 
 
 def _raise_trouble(visit: Visit) -> None:
-    """Raise what the guard or the proxy had against the address that the page is at."""
+    """Raise what the guard or the proxy had against the address that the page went to last."""
     if not visit.at:
         return
     try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import secrets
 import ssl
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from monitoring.fetching.capture import Exemption
 from monitoring.fetching.errors import FetchError, LookupFailed, Refused
 from monitoring.fetching.guard import AddressPolicy, Target, vet
 from monitoring.fetching.resolver import NameBook, VettedResolver
+
+MARK = "x-egress"
 
 _MAX_HEAD = 64 * 1024
 _PIECE = 64 * 1024
@@ -79,7 +82,7 @@ class _Head:
 class EgressProxy:
     """An HTTP proxy for one render. Use as an async context manager; `port` is where it listens on 127.0.0.1.
 
-    `trouble` tells per "host:port" why nothing came from there, `peers` which address was connected to, and
+    Answers of its own carry `token` in the header `MARK`. `trouble` tells per "host:port" why nothing came from there, `peers` which address was connected to, and
     `over_budget` that more than `max_bytes` came in and everything was cut off.
     """
 
@@ -103,6 +106,8 @@ class EgressProxy:
         self._announced: dict[str, asyncio.Event] = {}
         self._writers: set[asyncio.StreamWriter] = set()
         self._slots = asyncio.Semaphore(_MAX_CONNECTIONS)
+        # Marks the answers that are the proxy's own; a page cannot guess it.
+        self.token = secrets.token_hex(16)
         self.port = 0
         self.over_budget = False
         self.trouble: dict[str, FetchError] = {}
@@ -150,7 +155,7 @@ class EgressProxy:
         async with asyncio.timeout(_HEAD_S):
             head = _parsed(await reader.readuntil(b"\r\n\r\n"))
         if head is None:
-            return await _answer(writer, 400)
+            return await self._answer(writer, 400)
         tunnel = head.method == "CONNECT"
         try:
             target = vet(
@@ -159,18 +164,18 @@ class EgressProxy:
                 exemption=None if tunnel else self._exemption,
             )
         except Refused:
-            return await _answer(writer, 403)
+            return await self._answer(writer, 403)
         place = f"{target.host}:{target.port}"
         try:
             async with asyncio.timeout(_ANNOUNCEMENT_S):
                 await self._event(target.host, target.port).wait()
         except TimeoutError:
-            return await _answer(writer, 403)
+            return await self._answer(writer, 403)
         try:
             far_reader, far_writer = await self._connect(target, tunnel=tunnel)
         except FetchError as error:
             self.trouble[place] = error
-            return await _answer(writer, 403 if isinstance(error, Refused) else 502)
+            return await self._answer(writer, 403 if isinstance(error, Refused) else 502)
         self._writers.add(far_writer)
         try:
             if tunnel:
@@ -185,6 +190,12 @@ class EgressProxy:
             self._writers.discard(far_writer)
             far_writer.close()
         return None
+
+    async def _answer(self, writer: asyncio.StreamWriter, status: int) -> None:
+        reason = {400: "Bad Request", 403: "Forbidden", 502: "Bad Gateway"}[status]
+        lines = (f"HTTP/1.1 {status} {reason}", "Content-Length: 0", "Connection: close", f"{MARK}: {self.token}")
+        writer.write("\r\n".join((*lines, "", "")).encode("ascii"))
+        await writer.drain()
 
     async def _connect(self, target: Target, *, tunnel: bool) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A connection to a judged address of the target, or to the vantage's proxy with the target judged as well."""
@@ -314,9 +325,3 @@ def _parsed(raw: bytes) -> _Head | None:
         (name, value.strip()) for name, colon, value in (line.partition(":") for line in lines[1:]) if colon
     )
     return _Head(first[0].upper(), first[1], headers)
-
-
-async def _answer(writer: asyncio.StreamWriter, status: int) -> None:
-    reason = {400: "Bad Request", 403: "Forbidden", 502: "Bad Gateway"}[status]
-    writer.write(f"HTTP/1.1 {status} {reason}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode("ascii"))
-    await writer.drain()

@@ -42,7 +42,7 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 # Real Content-Security-Policy and Set-Cookie headers pass aiohttp's default of 8,190 bytes.
 _MAX_FIELD_BYTES = 64 * 1024
 _MAX_HEADERS = 256
-# On top of the body: status lines, headers, chunk framing and trailers of one answer.
+# Besides the body: interim answers, headers, chunk framing and trailers of one answer.
 _WIRE_ALLOWANCE = 1024 * 1024
 _MAX_COOKIES = 50
 _MAX_COOKIE_BYTES = 4096
@@ -65,7 +65,7 @@ _MAGIC = (
 class _Visit:
     """What the connection tells about the request that is under way, and how many more bytes it may bring."""
 
-    wire_budget: int
+    wire_left: int = 0
     over_budget: bool = False
     peer: str = ""
     certificate: str = ""
@@ -81,20 +81,21 @@ class _Protocol(ResponseHandler):
     """
 
     _current: _Visit | None = None
-    _left = 0
 
     def set_response_params(self, **options: Any) -> None:  # Any: passed through as aiohttp gives them
         self._current = _visit.get()
-        self._left = self._current.wire_budget
+        self._current.wire_left = _WIRE_ALLOWANCE
         super().set_response_params(**options)
 
     def data_received(self, data: bytes) -> None:
-        self._left -= len(data)
-        if self._left < 0 and self._current is not None:
-            self._current.over_budget = True
-            if self.transport is not None:
-                self.transport.abort()
-            return
+        visit = self._current
+        if visit is not None:
+            visit.wire_left -= len(data)
+            if visit.wire_left < 0:
+                visit.over_budget = True
+                if self.transport is not None:
+                    self.transport.abort()
+                return
         super().data_received(data)
 
 
@@ -236,7 +237,7 @@ class _Run:
     async def fetch(self, request: FetchRequest) -> Outcome:
         """One page within its deadline."""
         started_at, start = self._clock(), time.monotonic()
-        walk = _Walk(request, _Visit(request.limits.max_bytes + _WIRE_ALLOWANCE), without_userinfo(request.url))
+        walk = _Walk(request, _Visit(), without_userinfo(request.url))
         _visit.set(walk.visit)
         try:
             async with asyncio.timeout(request.limits.total_s):
@@ -391,6 +392,7 @@ async def _body(response: aiohttp.ClientResponse, walk: _Walk, max_bytes: int) -
     too_large = f"The page is larger than {max_bytes} bytes."
     if (response.content_length or 0) > max_bytes:
         raise TooLarge(too_large)
+    walk.visit.wire_left += max_bytes
     pieces: list[bytes] = []
     size = 0
     async for piece in response.content.iter_any():

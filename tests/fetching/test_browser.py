@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import socket
+import ssl
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +16,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
+import trustme
 
 from monitoring.fetching.browser import Job, find_chromium, render
 from monitoring.fetching.capture import (
@@ -39,12 +41,12 @@ needs_browser = [
 
 
 @contextmanager
-def running(answers: Mapping[str, Answer] | Callable[[Site], Mapping[str, Answer]]) -> Iterator[Site]:
+def running(answers: Mapping[str, Answer], *, tls: ssl.SSLContext | None = None) -> Iterator[Site]:
     """A site in a thread of its own: `render` blocks."""
     loop = asyncio.new_event_loop()
     thread = Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    context = serve(answers if isinstance(answers, Mapping) else {})
+    context = serve(answers, tls=tls)
     site = asyncio.run_coroutine_threadsafe(context.__aenter__(), loop).result(5)
     try:
         yield site
@@ -213,6 +215,33 @@ class TestPages:
 
         assert "sample" in got.html
         assert paths == ["/sample/a"]
+
+    def test_a_part_that_fails_does_not_fail_the_page(self) -> None:
+        async def slam(request: Request, writer: asyncio.StreamWriter) -> None:
+            writer.transport.abort()
+
+        page = html("<img src='/slam'><img src='http://127.0.0.1:1/x'><script src='//10.0.0.1/'></script><p>text</p>")
+
+        with running({"/": page, "/slam": slam}) as site:
+            got = capture_of(render(make_request(site.url), policy=allowing(site)))
+
+        assert "text" in got.html
+
+    def test_a_certificate_that_is_not_trusted_is_a_lasting_failure(self) -> None:
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        trustme.CA().issue_cert("127.0.0.1").configure_cert(tls)
+
+        with running({"/": html("x")}, tls=tls) as site:
+            got = failure_of(render(make_request(site.url), policy=allowing(site)))
+
+        assert (got.reason, got.transient) == ("tls", False)
+
+    def test_a_page_larger_than_its_limit_is_a_failure(self) -> None:
+        with running({"/": html("<p>" + "a " * 100_000)}) as site:
+            limits = Limits(total_s=40, max_bytes=50_000)
+            got = failure_of(render(make_request(site.url, limits=limits), policy=allowing(site)))
+
+        assert got.reason == "too-large"
 
     def test_a_file_is_no_page(self) -> None:
         with running({"/": response(b"\0\1", content_type="application/octet-stream")}) as site:

@@ -14,8 +14,10 @@ import pytest
 import trustme
 
 from monitoring.fetching.capture import Capture, Exemption, Failure, FetchRequest, Limits, Outcome, VantageSpec
+from monitoring.fetching.egress import EgressProxy
 from monitoring.fetching.guard import AddressPolicy
 from monitoring.fetching.http import DEFAULT_USER_AGENT, fetch, fetch_many
+from monitoring.fetching.resolver import NameBook
 from tests.fetching.server import Answer, Request, Site, redirect, response, serve
 
 SHORT = Limits(total_s=0.5, max_bytes=100_000)
@@ -482,6 +484,34 @@ def test_a_vantage_asks_through_its_proxy_with_its_credentials() -> None:
     assert (capture_of(outcome).html, capture_of(outcome).peer_address) == ("<p>by proxy</p>", "")
     assert proxy.requests[0].target == "http://shop.example/a"
     assert proxy.requests[0].headers["proxy-authorization"].startswith("Basic ")
+
+
+def test_tls_goes_through_the_proxy_to_the_site_itself() -> None:
+    authority = trustme.CA()
+    serving = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("safe.example").configure_cert(serving)
+    asking = ssl.create_default_context()
+    authority.configure_trust(asking)
+
+    async def lookup(host: str) -> list[str]:
+        return ["127.0.0.1"]
+
+    async def run() -> Outcome:
+        async with (
+            serve({"/": response("<p>tunnelled</p>")}, tls=serving) as site,
+            EgressProxy(allowing(site), NameBook(lookup), max_bytes=1 << 20) as proxy,
+        ):
+            proxy.announce("safe.example", site.port)
+            trusted = frozenset({f"127.0.0.1:{proxy.port}"})
+            vantage = VantageSpec(proxy_url=f"http://name:secret@127.0.0.1:{proxy.port}")
+            request = make_request(f"https://safe.example:{site.port}/", vantage=vantage)
+            policy = allowing(site, trusted_proxies=trusted)
+            return await fetch(request, policy=policy, lookup=lookup, tls=asking)
+
+    got = capture_of(asyncio.run(run()))
+
+    assert got.html == "<p>tunnelled</p>"
+    assert len(got.certificate_sha256) == 64
 
 
 @pytest.mark.parametrize(
