@@ -13,7 +13,7 @@ from monitoring.detection.diff.chips import scrub, with_chips
 from monitoring.detection.diff.pairing import PAIRED_LIKENESS, pair_blocks
 from monitoring.detection.diff.telling import say
 from monitoring.detection.diff.tokens import count_units, is_unspaced
-from monitoring.detection.diff.words import Ignored, Segment, Vocabulary, Wording, compare_texts, replaced
+from monitoring.detection.diff.words import Ignored, Segment, Vocabulary, Wording, compare_texts
 from monitoring.detection.diff.work import Work
 
 # JSON values have no more useful type; the shape is in docs/contracts.md.
@@ -171,10 +171,8 @@ class _Builder:
         return {(i, j): self._wording(old[i], new[j]) for i, j in different}
 
     def _wording(self, was: Block, now: Block) -> Wording:
-        # A link target is one word, whatever it is made of.
-        if was.surface is now.surface is Surface.LINK:
-            return replaced(was.text, now.text)
-        return compare_texts(was.text, now.text, self.work, self.vocabulary)
+        by_space = was.surface is now.surface is Surface.LINK
+        return compare_texts(was.text, now.text, self.work, self.vocabulary, by_space=by_space)
 
     def _paired(self, i: int, j: int, was: Block, now: Block, wording: Wording | None) -> _Row:
         if wording is None or not wording.changes:

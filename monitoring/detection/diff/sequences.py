@@ -137,27 +137,29 @@ def _align_shared(left: list[int], right: list[int], work: Work, width: int = SH
 
 
 def _shingles(values: list[int], width: int) -> list[int]:
-    """A number for every run of `width` values; the short runs at the end count as they are."""
+    """A number for every run of `width` (1 or SHINGLE) values; the short runs at the end count as they are."""
     if width == 1:
         return values
     base = max(values, default=0) + 2
-    padded = [value + 1 for value in values] + [0] * (width - 1)
-    shingles = [0] * len(values)
-    for step in range(width):
-        shingles = [shingle * base + value for shingle, value in zip(shingles, padded[step:], strict=False)]
-    return shingles
+    seconds = [value + 1 for value in values[1:]] + [0, 0]
+    return [
+        (value * base + second) * base + third
+        for value, second, third in zip(values, seconds, seconds[1:], strict=False)
+    ]
 
 
 def _nth_with_nth(left: list[int], right: list[int]) -> list[Match]:
     """The longest set of uncrossed matches between n-th occurrences of the same value."""
-    places: dict[int, list[int]] = {}
+    shared = set(left).intersection(right)
+    places: dict[int, list[int]] = {value: [] for value in shared}
     for j in range(len(right) - 1, -1, -1):
-        places.setdefault(right[j], []).append(j)
+        value = right[j]
+        if value in shared:
+            places[value].append(j)
     sources: list[int] = []
     targets: list[int] = []
     for i, value in enumerate(left):
-        stack = places.get(value)
-        if stack:
+        if value in shared and (stack := places[value]):
             sources.append(i)
             targets.append(stack.pop())
     return [(sources[k], targets[k]) for k in longest_increasing(targets)]

@@ -72,6 +72,7 @@ _TOKEN = _pattern(rf"[{HAN}][{_MARKS}]{{0,200}}")
 _TOKEN_JAPANESE = _pattern(rf"[{HAN}]{{1,100}}[{_MARKS}]{{0,200}}")
 _KANA = re.compile(f"[{HIRAGANA}{KATAKANA}]")
 _UNSPACED = re.compile(f"[{HAN}{HIRAGANA}{KATAKANA}{CLUSTERED}]")
+_RUN = re.compile(r"\s*\S+")
 _NOT_COUNTED = re.compile(f"[\\s{_PUNCTUATION}]+")
 
 _QUOTES = str.maketrans(
@@ -93,6 +94,11 @@ def tokenise(text: str, *, japanese: bool) -> list[str]:
     `"".join(tokenise(t)) == t.rstrip()`, always. Linear in the text.
     """
     return (_TOKEN_JAPANESE if japanese else _TOKEN).findall(text.rstrip())
+
+
+def split_by_space(text: str) -> list[str]:
+    """The text as runs without white space, each with the white space before it; trailing white space is left out."""
+    return _RUN.findall(text)
 
 
 def fold(text: str) -> str:

@@ -7,7 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from monitoring.detection.diff.sequences import align
-from monitoring.detection.diff.tokens import count_characters, fold, is_japanese, is_unspaced, is_word, tokenise
+from monitoring.detection.diff.tokens import (
+    count_characters,
+    fold,
+    is_japanese,
+    is_unspaced,
+    is_word,
+    split_by_space,
+    tokenise,
+)
 from monitoring.detection.diff.work import Work
 
 Segment = list[str]
@@ -113,10 +121,13 @@ class _Units(dict[str, int]):
         return units
 
 
-def compare_texts(old: str, new: str, work: Work, vocabulary: Vocabulary | None = None) -> Wording:
+def compare_texts(
+    old: str, new: str, work: Work, vocabulary: Vocabulary | None = None, *, by_space: bool = False
+) -> Wording:
     """The words removed, added and kept between two texts; the same counts with the sides exchanged.
 
-    `vocabulary` may be shared by the calls of one diff, which saves looking at each word again.
+    `vocabulary` may be shared by the calls of one diff, which saves looking at each word again. `by_space` takes for a
+    word whatever stands between spaces: addresses.
     """
     vocabulary = vocabulary or Vocabulary()
     head, tail = _common_ends(old, new)
@@ -126,9 +137,12 @@ def compare_texts(old: str, new: str, work: Work, vocabulary: Vocabulary | None 
         wording = replaced(old_middle, new_middle)
     else:
         wording = Wording(segments=[])
-        japanese = is_japanese(old_middle) or is_japanese(new_middle)
-        old_tokens = tokenise(old_middle, japanese=japanese)
-        new_tokens = tokenise(new_middle, japanese=japanese)
+        if by_space:
+            old_tokens, new_tokens = split_by_space(old_middle), split_by_space(new_middle)
+        else:
+            japanese = is_japanese(old_middle) or is_japanese(new_middle)
+            old_tokens = tokenise(old_middle, japanese=japanese)
+            new_tokens = tokenise(new_middle, japanese=japanese)
         hunks = _hunks(old_tokens, new_tokens, work, vocabulary)
         _Writer(wording, old_tokens, new_tokens, vocabulary).write(hunks)
         _end_space(wording, old_middle, new_middle)
