@@ -6,11 +6,14 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.core.exceptions import PermissionDenied
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Count, ForeignKey, OuterRef, QuerySet, Subquery
 from django.forms import BaseModelFormSet, ModelChoiceField, ModelForm
 from django.http import HttpRequest, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -19,14 +22,17 @@ from django.utils.translation import ngettext
 
 from monitoring.admin.access import TeamScoped, teams_of
 from monitoring.admin.evidence import NOTHING, against, reason_lines, row_link
+from monitoring.admin.looking import import_page, preview_page, without_buttons
 from monitoring.admin.rules import FieldRows, IgnoreRows, save_rules
 from monitoring.forms import MonitorForm, MoveForm
 from monitoring.models import Check, Monitor, Outcome, Site
 from monitoring.services import monitors
+from monitoring.services.calibrate import start_run
 from monitoring.services.intervals import format_interval
 
 _SITES_OFFERED = 30
 _RECORD_SHOWN = 20
+_CALIBRATED_AT_ONCE = 20  # each run fetches its page several times
 
 
 class SiteFilter(admin.SimpleListFilter):
@@ -98,9 +104,8 @@ class MonitorAdmin(TeamScoped[Monitor]):
     autocomplete_fields = ["page_type", "vantage"]
     radio_fields = {"renderer": admin.HORIZONTAL}
     inlines = [MonitorFieldRows, MonitorIgnoreRows]
-    actions = ["pause", "resume", "check_now", "move_to_page_type"]
+    actions = ["pause", "resume", "check_now", "move_to_page_type", "calibrate"]
     readonly_fields = ["site", "now_state", "last_check_facts", "in_force", "baseline_in_use", "record"]
-    save_on_top = False
     fieldsets = [
         (None, {"fields": ["url", "name", "team", "page_type", "vantage", "enabled"]}),
         (_("How it is fetched and read"), {"fields": ["renderer", "wait_selector", "main_selector"]}),
@@ -121,6 +126,9 @@ class MonitorAdmin(TeamScoped[Monitor]):
         ),
         (_("Who changed what"), {"fields": ["record"]}),
     ]
+
+    class Media:
+        css = {"all": ["monitoring/admin.css"]}
 
     # --- what is shown ---------------------------------------------------------------------------------------------
 
@@ -209,6 +217,55 @@ class MonitorAdmin(TeamScoped[Monitor]):
         )
         return format_html('<ul class="record">{}</ul>', lines) if lines else NOTHING
 
+    # --- a look before it counts -----------------------------------------------------------------------------------
+
+    def get_urls(self) -> list[URLPattern]:
+        own = path("import/", self.admin_site.admin_view(self.import_view), name="monitoring_monitor_import")
+        return [own, *super().get_urls()]
+
+    def import_view(self, request: HttpRequest) -> HttpResponseBase:
+        """Monitors from a file."""
+        return import_page(request, self)
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:  # Any: as Django's own
+        """The form; with the button “preview” a page that shows what these values would compare, saving nothing."""
+        if request.method == "POST" and "_preview" in request.POST:
+            page = self._preview(request, object_id)
+            if page is not None:
+                return page
+        if request.method == "POST" and {"_preview", "_edit"} & set(request.POST):
+            # Shown again with its values and errors. MonitorForm is never valid then, and no bulk action is meant.
+            asked = "_preview" if "_preview" in request.POST else "_edit"
+            kept = without_buttons(request.POST)
+            kept[asked] = "1"
+            request.POST = kept
+        return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def _preview(self, request: HttpRequest, object_id: str | None) -> TemplateResponse | None:
+        obj = self.get_object(request, unquote(object_id)) if object_id else None
+        if object_id and obj is None:
+            return None
+        if not (self.has_change_permission(request, obj) if obj else self.has_add_permission(request)):
+            raise PermissionDenied
+        stored = Monitor.objects.get(pk=obj.pk) if obj else None
+        form = self.get_form(request, obj, change=obj is not None)(request.POST, instance=obj)
+        formsets, _inlines = self._create_formsets(  # type: ignore[attr-defined]  # not in the stubs
+            request, form.instance, change=obj is not None
+        )
+        here = (
+            reverse("admin:monitoring_monitor_change", args=[obj.pk])
+            if obj
+            else reverse("admin:monitoring_monitor_add")
+        )
+        context = {**self.admin_site.each_context(request), "opts": self.opts, "original": stored, "form_url": here}
+        return preview_page(request, form=form, formsets=formsets, stored=stored, context=context)
+
     # --- saving ----------------------------------------------------------------------------------------------------
 
     def save_model(self, request: HttpRequest, obj: Monitor, form: ModelForm[Monitor], change: bool) -> None:
@@ -268,6 +325,27 @@ class MonitorAdmin(TeamScoped[Monitor]):
                 messages.WARNING,
             )
 
+    @admin.action(description=_("Calibrate"), permissions=["change"])
+    def calibrate(self, request: HttpRequest, queryset: QuerySet[Monitor]) -> None:
+        """Fetch each page several times in quick succession; a worker does it, and a person applies what it proposes."""
+        started = 0
+        for monitor in queryset.order_by("pk")[:_CALIBRATED_AT_ONCE]:
+            try:
+                start_run(monitor, actor=monitors.person_of(request.user))
+                started += 1
+            except ValidationError as error:
+                self.message_user(request, f"{monitor}: {' '.join(error.messages)}", messages.WARNING)
+        if started:
+            text = ngettext(
+                "%d calibration is waiting for a worker.", "%d calibrations are waiting for a worker.", started
+            )
+            self.message_user(request, text % started)
+        if (left := queryset.count() - _CALIBRATED_AT_ONCE) > 0:
+            said = ngettext(
+                "%d monitor was left for later: %d at once.", "%d monitors were left for later: %d at once.", left
+            )
+            self.message_user(request, said % (left, _CALIBRATED_AT_ONCE), messages.WARNING)
+
     @admin.action(description=_("Move to another page type"), permissions=["change"])
     def move_to_page_type(
         self, request: HttpRequest, queryset: QuerySet[Monitor]
@@ -287,6 +365,7 @@ class MonitorAdmin(TeamScoped[Monitor]):
                 % count,
             )
             return None
+        changelist = reverse("admin:monitoring_monitor_changelist")
         context = {
             **self.admin_site.each_context(request),
             "title": _("Move to another page type"),
@@ -297,6 +376,8 @@ class MonitorAdmin(TeamScoped[Monitor]):
             "ids": request.POST.getlist(ACTION_CHECKBOX_NAME),
             "checkbox": ACTION_CHECKBOX_NAME,
             "across": request.POST.get("select_across", "0"),
+            # With its filters: “all that match” must mean the same monitors when it comes back.
+            "back": request.get_full_path() if request.path == changelist else changelist,
         }
         return TemplateResponse(request, "admin/monitoring/monitor/move.html", context)
 

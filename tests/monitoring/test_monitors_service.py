@@ -133,7 +133,7 @@ def test_settings_that_are_the_machines_cannot_be_given() -> None:
 )
 def test_a_bad_value_is_refused(name: str, value: object) -> None:
     with pytest.raises(ValidationError):
-        add(**{name: value})
+        add(**{name: value})  # type: ignore[arg-type]
 
 
 def test_a_change_says_who_what_before_after_and_why() -> None:
