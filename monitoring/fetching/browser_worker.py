@@ -234,6 +234,8 @@ async def _read(visit: Visit, browser: Browser) -> tuple[dict[str, Any], bytes, 
     await context.route("**/*", visit.routed)
     await context.route_web_socket("**/*", _no_socket)
     page = visit.page = await context.new_page()
+    cdp = await context.new_cdp_session(page)
+    await cdp.send("Network.enable")  # without it the browser keeps no certificates to ask for afterwards
     page.on("request", visit.requested)
     page.on("requestfinished", visit.ended)
     page.on("requestfailed", visit.ended)
@@ -242,7 +244,6 @@ async def _read(visit: Visit, browser: Browser) -> tuple[dict[str, Any], bytes, 
     await page.goto(job.url, wait_until="domcontentloaded", timeout=visit.left_s(reserve=RESERVE_S) * 1000)
     _check_document(visit)
     await _settle(visit, page)
-    cdp = await context.new_cdp_session(page)
     html = await _serialised(visit, page, cdp)
     _check_document(visit)
     body = html.encode("utf-8", "replace")
@@ -359,11 +360,12 @@ async def _facts(visit: Visit, page: Page, cdp: CDPSession) -> dict[str, Any]:
         "content_type": document.headers.get("content-type", "").partition(";")[0].strip().lower(),
         "redirects": [asdict(hop) for hop in visit.hops],
         "peer_address": visit.proxy.peers.get(f"{target.host}:{target.port}", ""),
-        "certificate_sha256": await _certificate(cdp, target),
+        "certificate_sha256": await certificate_digest(cdp, target),
     }
 
 
-async def _certificate(cdp: CDPSession, target: Target) -> str:
+async def certificate_digest(cdp: CDPSession, target: Target) -> str:
+    """SHA-256 of the certificate that the browser was shown for this origin; empty for http."""
     if target.scheme != "https":
         return ""
     try:

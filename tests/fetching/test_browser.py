@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import socket
@@ -17,8 +18,10 @@ from typing import Any
 
 import pytest
 import trustme
+from playwright.async_api import async_playwright
 
 from monitoring.fetching.browser import Job, find_chromium, render
+from monitoring.fetching.browser_worker import certificate_digest
 from monitoring.fetching.capture import (
     Capture,
     Exemption,
@@ -29,7 +32,7 @@ from monitoring.fetching.capture import (
     RenderSpec,
     VantageSpec,
 )
-from monitoring.fetching.guard import AddressPolicy
+from monitoring.fetching.guard import AddressPolicy, parse
 from tests.fetching.server import Answer, Request, Site, redirect, response, serve
 
 BUDGET = Limits(total_s=40.0, max_bytes=1_000_000)
@@ -226,6 +229,29 @@ class TestPages:
             got = capture_of(render(make_request(site.url), policy=allowing(site)))
 
         assert "text" in got.html
+
+    def test_the_certificate_that_the_browser_saw_is_kept(self) -> None:
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        issued = trustme.CA().issue_cert("127.0.0.1")
+        issued.configure_cert(tls)
+
+        async def run(url: str) -> str:
+            async with async_playwright() as playwright:
+                chromium = await playwright.chromium.launch(executable_path=find_chromium(), chromium_sandbox=False)
+                context = await chromium.new_context(ignore_https_errors=True)
+                page = await context.new_page()
+                cdp = await context.new_cdp_session(page)
+                await cdp.send("Network.enable")
+                await page.goto(url)
+                digest = await certificate_digest(cdp, parse(url))
+                await chromium.close()
+                return digest
+
+        with running({"/": html("x")}, tls=tls) as site:
+            digest = asyncio.run(run(site.url))
+
+        sent = ssl.PEM_cert_to_DER_cert(issued.cert_chain_pems[0].bytes().decode())
+        assert digest == hashlib.sha256(sent).hexdigest()
 
     def test_a_certificate_that_is_not_trusted_is_a_lasting_failure(self) -> None:
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
