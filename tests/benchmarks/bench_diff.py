@@ -1,10 +1,11 @@
 """CPU time of the diff on pages of generated, fictional text, beside two well-known libraries.
 
-    python -m tests.benchmarks.bench_diff [--peers] [--rounds N]
+Run: python tests/benchmarks/bench_diff.py [--alone] [--rounds N]
 
 small: one word replaced, added or removed in 0.5 % of the sentences; large: in 30 %; rewrite: sentences shuffled, and the words inside each.
 "one block" puts the whole text into a single paragraph. Peers get the page as one text: diff-match-patch in its
-character mode with its time-out of one second, and difflib on words with no time-out (only where it ends today).
+character mode with its time-out of one second, and difflib on words with no time-out (only where it ends today). `--alone` leaves them out. Ends with 1 when a page takes longer
+than it must.
 """
 
 from __future__ import annotations
@@ -12,16 +13,22 @@ from __future__ import annotations
 import argparse
 import difflib
 import random
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import diff_match_patch
 
-from monitoring.detection.blocks import Block, Reading
-from monitoring.detection.diff import diff
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from monitoring.detection.blocks import Block, Reading  # noqa: E402
+from monitoring.detection.diff import diff  # noqa: E402
 
 EDITS = ("small", "large", "rewrite")
 SIZES = (1_000, 10_000, 50_000)
+MOST_MS = {(10_000, "large"): 50, (10_000, "rewrite"): 200, **{(50_000, edit): 500 for edit in EDITS}}
 _SYLLABLES = ("ba", "lo", "mi", "ren", "tas", "ku", "vel", "do", "sha", "ni", "por", "ge", "ti", "an", "sor", "ley")
 
 
@@ -94,7 +101,9 @@ def word_mode(old: str, new: str) -> object:
     return difflib.SequenceMatcher(None, old.split(), new.split(), autojunk=False).get_opcodes()
 
 
-def run(*, rounds: int, peers: bool) -> None:
+def run(*, rounds: int, peers: bool) -> int:
+    """Prints the table; 1 when one of our figures is over its limit, else 0."""
+    missed = 0
     header = f"{'words':>7} {'edit':<8} {'blocks':<10} {'ms':>8} {'places':>7} {'simplified':>10}"
     print(header + (f" {'dmp char':>9} {'ratio':>6} {'difflib':>9} {'ratio':>6}" if peers else ""))
     for size in SIZES:
@@ -109,7 +118,11 @@ def run(*, rounds: int, peers: bool) -> None:
                 line = f"{size:>7} {edit:<8} {name:<10} {ours:>8.1f} {document['places']:>7} {document['simplified']!s:>10}"
                 if peers and per_block == 5:
                     line += peer_columns(old.text, new.text, ours, size)
+                if ours > MOST_MS.get((size, edit), float("inf")):
+                    missed = 1
+                    line += f"  over {MOST_MS[size, edit]} ms"
                 print(line, flush=True)
+    return missed
 
 
 def peer_columns(old: str, new: str, ours: float, size: int) -> str:
@@ -124,7 +137,7 @@ def peer_columns(old: str, new: str, ours: float, size: int) -> str:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--peers", action="store_true", help="run diff-match-patch and difflib beside")
+    parser.add_argument("--alone", action="store_true", help="without diff-match-patch and difflib beside")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    run(rounds=options.rounds, peers=options.peers)
+    sys.exit(run(rounds=options.rounds, peers=not options.alone))
