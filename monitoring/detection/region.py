@@ -20,7 +20,7 @@ from typing import Final
 from .blocks import Surface
 from .walk import HEADINGS, Box, Outline, Run
 
-_HEAVY_SHARE: Final = 0.6
+_HEAVY_SHARE: Final = 0.45
 """An element with more than this share of the prose is never left out for its name alone."""
 
 _REST_MIN: Final = 200.0
@@ -109,7 +109,7 @@ def choose(outline: Outline, *, wanted: frozenset[int] = frozenset(), remembered
         teasers = []  # a page of teasers: they are what it has to say
     for _, text in teasers:
         mass[text] *= 0.25
-    dropped = _furniture(boxes, mass, len(runs))
+    dropped = _furniture(outline, mass)
     spread = _concentration(runs, mass, dropped) < _SPREAD
     pure = [0.0, *accumulate(0.0 if d else m for m, d in zip(mass, dropped, strict=True))]
     length = _lengths(runs, dropped)
@@ -126,8 +126,11 @@ def choose(outline: Outline, *, wanted: frozenset[int] = frozenset(), remembered
         how = "landmark" if best.tag in _LANDMARKS else "prose"
     first, last = best.first, best.last
     keep = [first <= i < last and not dropped[i] for i in range(len(runs))]
-    if not spread:
+    linked = sum(r.link_chars for r, k in zip(runs, keep, strict=True) if k)
+    if not spread or linked < _LINKED_SHARE * (length[last] - length[first]):
         _prune(runs, mass, keep, teasers)
+        if not spread:
+            _trim(runs, mass, keep)
     return Choice(best, how, address(best, boxes), keep)
 
 
@@ -237,6 +240,7 @@ def _lengths(runs: list[Run], dropped: list[bool]) -> list[int]:
     ]
 
 
+_LINKED_SHARE: Final = 0.15
 _LISTING_SHARE: Final = 0.8
 _SPREAD: Final = 0.4
 _PURITY_SPREAD: Final = 0.5
@@ -286,13 +290,17 @@ def _prune(runs: list[Run], mass: list[float], keep: list[bool], teasers: list[t
     for head, text in teasers:
         if mass[text] < 0.1 * total:
             keep[head : text + 1] = [False] * (text + 1 - head)
-    bodies = {_parent(r) for r, m, k in zip(runs, mass, keep, strict=True) if k and m >= _BODY_MIN}
     for index, run in enumerate(runs):
         if keep[index] and run.link_chars and run.link_chars >= 0.6 * len(run.text) and run.tag != "p":
             keep[index] = False
     for index, run in enumerate(runs):
         if keep[index] and len(run.text) < 80 and (run.tag in ("label", "legend", "option") or _is_meta(run.box)):
             keep[index] = False
+
+
+def _trim(runs: list[Run], mass: list[float], keep: list[bool]) -> None:
+    """Take out what stands before the first and behind the last paragraph, unless it stands beside paragraphs."""
+    bodies = {_parent(r) for r, m, k in zip(runs, mass, keep, strict=True) if k and m >= _BODY_MIN}
     first = next((i for i, k in enumerate(keep) if k and mass[i] >= _BODY_MIN), -1)
     if first < 0:
         return
@@ -353,45 +361,76 @@ def _teasers(runs: list[Run], mass: list[float]) -> list[tuple[int, int]]:
 
 
 @lru_cache(maxsize=16384)
-def _furniture_name(classes: str, ident: str) -> tuple[str, bool] | None:
-    """What in these class and id tokens names furniture, and whether it is one of the strong names."""
+def _furniture_name(classes: str, ident: str) -> str:
+    """What in these class and id tokens names furniture, "" for nothing; a strong name begins with "<"."""
     names = f"{classes[:300]} {ident[:100]}"
     if len(names) == 1:
-        return None
+        return ""
     lower = names.lower()
     if lower != names:
         lower = _CAMEL.sub(r"\1-\2", names).lower()
     found = _FURNITURE_NAMES.search(lower)
-    return (found[0], bool(found["strong"])) if found else None
+    if found is None:
+        return ""
+    name = found[0].strip("-_ \t\n")
+    return "<" + name if found["strong"] else name
 
 
-def _furniture(boxes: list[Box], mass: list[float], count: int) -> list[bool]:
-    """For each run whether it stands in furniture, by the tag, role or name of an element around it."""
+def _furniture(outline: Outline, mass: list[float]) -> list[bool]:
+    """For each run whether it stands in furniture, by the tag, role or name of an element around it.
+
+    Small elements go first, and the share of the next is taken of what is left: one banner more or less on the page
+    decides nothing about the rest.
+    """
     sums = [0.0, *accumulate(mass)]
-    total = sums[-1]
-    limit = _HEAVY_SHARE * total
-    strong_limit = max(limit, total - _REST_MIN)
-    dropped = [False] * count
-    named: dict[str, list[Box]] = {}
-    strong: set[str] = set()
-    for box in boxes:
+    groups: dict[str, list[Box]] = {}
+    core = _core(outline, sums)
+    for box in outline.boxes:
         first, last = box.first, box.last
-        if first == last or (dropped[first] and dropped[last - 1]):
+        if first == last:
             continue
         attrs = box.attrs
-        held = sums[last] - sums[first]
-        if box.tag in _FURNITURE_TAGS or (attrs and attrs.get("role") in _FURNITURE_ROLES):
-            if held <= (strong_limit if box.tag == "footer" else limit):
-                dropped[first:last] = [True] * (last - first)
-        elif attrs and box.tag in _NAMED_TAGS:
-            found = _furniture_name(attrs.get("class") or "", attrs.get("id") or "")
-            if found is not None and held <= strong_limit:
-                name, is_strong = found
-                if is_strong:
-                    strong.add(name)
-                named.setdefault(name, []).append(box)
-    for name, group in named.items():
-        if sum(sums[b.last] - sums[b.first] for b in group) <= (strong_limit if name in strong else limit):
-            for box in group:
+        if box.tag in _FURNITURE_TAGS:
+            name = f"<{box.tag}" if box.tag in _STRONG_TAGS else f"{box.tag} {first}"
+        elif not attrs:
+            continue
+        elif attrs.get("role") in _FURNITURE_ROLES:
+            name = f"<{attrs['role']}" if attrs["role"] in _STRONG_ROLES else f"{box.tag} {first}"
+        elif box.tag in _NAMED_TAGS and not any(first <= c < last for c in core):
+            name = _furniture_name(attrs.get("class") or "", attrs.get("id") or "")
+        else:
+            continue
+        if name:
+            group = groups.setdefault(name, [])
+            if not group or first >= group[-1].last:  # not inside one that counts already
+                group.append(box)
+    left = sums[-1]
+    dropped = [False] * len(mass)
+    order = sorted(
+        (name[0] != "<", sum(sums[b.last] - sums[b.first] for b in boxes), name) for name, boxes in groups.items()
+    )
+    for _, held, name in order:
+        if held > 0.0:
+            held = sum(0.0 if dropped[i] else mass[i] for b in groups[name] for i in range(b.first, b.last))
+        if held <= _HEAVY_SHARE * left or (name[0] == "<" and left - held >= _REST_MIN):
+            left -= held
+            for box in groups[name]:
                 dropped[box.first : box.last] = [True] * (box.last - box.first)
     return dropped
+
+
+_STRONG_TAGS: Final = frozenset({"footer", "aside"})
+_STRONG_ROLES: Final = frozenset({"contentinfo", "dialog", "alertdialog"})
+
+
+def _core(outline: Outline, sums: list[float]) -> list[int]:
+    """Runs that no element may take away by its name: what begins a landmark that holds much, and the only h1."""
+    core = [
+        box.first
+        for box in outline.boxes
+        if box.tag in _LANDMARKS and sums[box.last] - sums[box.first] >= _CORE_SHARE * sums[-1] > 0.0
+    ][:4]
+    return core
+
+
+_CORE_SHARE: Final = 0.3
