@@ -13,11 +13,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property, lru_cache
-from typing import Protocol, cast
+from functools import cached_property
 from urllib.parse import urlsplit
-
-import re2
 
 from . import quality_phrases as said
 from .blocks import Block, Reading, Surface
@@ -170,6 +167,15 @@ class _Case:
         return kept / self.before.prose
 
     @cached_property
+    def stands(self) -> bool:
+        """Whether at least half of what the baseline said outside links is still there, however short."""
+        if self.baseline is None:
+            return False
+        now = {b.text for b in self.reading.visible}
+        then = {b.text: _words(b) for b in self.baseline.visible if b.link_density < 0.5}
+        return sum(w for text, w in then.items() if text in now) >= 0.5 * max(1, sum(then.values()))
+
+    @cached_property
     def new_prose(self) -> int:
         """Words of prose that the baseline did not have."""
         known = self.before.blocks if self.before else {}
@@ -234,26 +240,24 @@ def _words(block: Block) -> int:
     return len(block.text) // 2
 
 
-class _Finder(Protocol):
-    def findall(self, text: bytes) -> list[bytes]: ...
-
-
-@lru_cache(maxsize=1)
-def _phrase_pattern() -> tuple[_Finder, dict[bytes, str]]:
-    classes = {p.encode(): cls for cls, phrases in said.PHRASES.items() for p in phrases}
-    # Longer phrases first: of two that start alike the fuller one is the better evidence.
-    anyone = "|".join(re2.escape(p.decode()) for p in sorted(classes, key=len, reverse=True))
-    options = re2.Options()
-    options.never_capture = True
-    return cast("_Finder", re2.compile(anyone, options)), classes
+_WORD = re.compile(r"[a-z0-9]")
 
 
 def _phrases_in(folded: str) -> dict[str, list[str]]:
-    pattern, classes = _phrase_pattern()
+    """The phrases that the text says, by class. Meant for short texts: one pass for each phrase."""
     hits: dict[str, list[str]] = {}
-    for phrase in dict.fromkeys(pattern.findall(folded.encode("utf-8", "replace"))):
-        hits.setdefault(classes[phrase], []).append(phrase.decode())
+    for cls, phrases in said.PHRASES.items():
+        found = [phrase for phrase in phrases if phrase in folded and _begins_a_word(phrase, folded)]
+        if found:
+            hits[cls] = found
     return hits
+
+
+def _begins_a_word(phrase: str, folded: str) -> bool:
+    """Whether the phrase stands at the beginning of a word somewhere; what follows it is free (stems)."""
+    if not _WORD.match(phrase):
+        return True
+    return re.search(rf"(?<![a-z0-9]){re.escape(phrase)}", folded) is not None
 
 
 # -- the checks, in the order in which they speak ---------------------------------------
@@ -424,10 +428,10 @@ _WEAK = frozenset({said.LOGIN, said.CONSENT})
 
 
 def _by_phrases(case: _Case) -> Quality | None:
-    if case.shape.words > LONG_WORDS and not case.shrunk:
+    if case.shape.words > LONG_WORDS and not case.shrunk and not _phrases_in(case.heads):
         return None
-    if not case.hits:
-        return None
+    if case.text.strip(" .") in said.WAITING:
+        return _verdict(said.SCRIPT, f"“{case.text}” and nothing else")
     for cls in _SPEAKING:
         phrases = case.hits.get(cls)
         if not phrases:
@@ -438,14 +442,27 @@ def _by_phrases(case: _Case) -> Quality | None:
     return None
 
 
+def _by_number(case: _Case) -> Quality | None:
+    """A bare status number for a title or heading, on a page with next to no prose."""
+    if case.stands or case.shape.words > LONG_WORDS or case.other_prose > LITTLE_PROSE:
+        return None
+    found = _STATUS_TITLE.search(case.heads)
+    if found is None or (case.baseline is not None and found.group() in normalise(case.baseline.title)):
+        return None
+    return _verdict(said.STATUS_TITLES[found[1]], f"“{found.group().strip()}” for a heading", _amounts(case))
+
+
+_STATUS_TITLE = re.compile(r"(?m)^(?:[^\d\n]{0,14}\b)?(401|403|404|410|429|451|500|502|503|504)\b(?:[^\d\n]{0,60})$")
+
+
 def _speaks(case: _Case, phrases: list[str]) -> str:
     """Why these phrases are what the page says, or an empty string."""
     if case.shrunk:
         return "where most of the page's text is missing"
+    if case.stands:
+        return ""
     if case.shape.words <= SHORT_WORDS and case.other_prose <= LITTLE_PROSE:
         return "on a page that says little else"
-    if case.before is not None and case.retained > 0.5:
-        return ""
     if any(p in case.heads for p in phrases) and case.other_prose <= HEAD_PROSE:
         return "in the title or a heading"
     return ""
@@ -564,6 +581,7 @@ _CHECKS: tuple[Callable[[_Case], Quality | None], ...] = (
     _by_ending,
     _by_encoding,
     _by_phrases,
+    _by_number,
     _by_markup,
     _by_contrast,
     _by_home,
