@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from monitoring.admin.access import Evidence, TeamScoped, teams_of
+from monitoring.admin.access import Evidence, TeamScoped, teams_of, visible_people
 from monitoring.models import Team
 from review import roles
 from review.models import Digest, DigestSubscription, Verdict
@@ -76,7 +76,7 @@ class PersonAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         rows: QuerySet[User] = super().get_queryset(request).prefetch_related("groups", "teams")
-        return rows.filter(accounts.visible_people(_actor(request))).distinct()
+        return rows.filter(visible_people(request.user)).distinct()
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
         who = ["username", ("first_name", "last_name"), "email", "is_active"]
@@ -205,7 +205,7 @@ class DigestSubscriptionAdmin(Evidence[DigestSubscription]):
     search_fields = ["user__username", "user__email"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[DigestSubscription]:
-        people = User.objects.filter(accounts.visible_people(_actor(request)))
+        people = User.objects.filter(visible_people(request.user))
         return super().get_queryset(request).filter(user__in=people)
 
 
@@ -219,5 +219,5 @@ class DigestAdmin(Evidence[Digest]):
     search_fields = ["subscription__user__username", "period"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Digest]:
-        people = User.objects.filter(accounts.visible_people(_actor(request)))
+        people = User.objects.filter(visible_people(request.user))
         return super().get_queryset(request).filter(subscription__user__in=people)

@@ -34,6 +34,13 @@ def teams_of(user: AbstractBaseUser | AnonymousUser) -> models.QuerySet[Team]:
     return Team.objects.filter(members=user.pk)
 
 
+def visible_people(user: AbstractBaseUser | AnonymousUser) -> models.Q:
+    """Whom a person sees: everybody in their teams, and people without a team, who wait to be taken into one."""
+    if getattr(user, "is_superuser", False):
+        return models.Q()
+    return models.Q(teams__members=user.pk) | models.Q(teams__isnull=True, is_superuser=False)
+
+
 class TeamScoped[M: models.Model](Admin[M]):
     """Shows rows that belong to the person's teams; any other row does not exist for them, whatever the address."""
 

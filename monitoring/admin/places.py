@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count, QuerySet
-from django.forms import ModelForm
+from django.contrib.auth.models import User
+from django.db.models import Count, ManyToManyField, QuerySet
+from django.forms import ModelForm, ModelMultipleChoiceField
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from monitoring.admin.access import Admin, TeamScoped
+from monitoring.admin.access import Admin, TeamScoped, visible_people
 from monitoring.forms import SiteForm, VantageForm
 from monitoring.models import Site, Team, Vantage
 from monitoring.services import monitors
@@ -55,6 +56,17 @@ class TeamAdmin(TeamScoped[Team]):
             .annotate(_people=Count("members", distinct=True), _watched=Count("monitors", distinct=True))
         )
 
+    def formfield_for_manytomany(
+        self, db_field: ManyToManyField[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> ModelMultipleChoiceField[Any] | None:
+        kwargs["queryset"] = User.objects.filter(visible_people(request.user)).distinct().order_by("username")
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        if not change:  # otherwise nobody but a superuser could see the new team
+            form.instance.members.add(request.user)
+
     @admin.display(description=_("people"), ordering="_people")
     def people(self, row: Any) -> int:
         return int(row._people)
@@ -76,6 +88,19 @@ class VantageAdmin(Admin[Vantage]):
         (None, {"fields": ["name", "country", "proxy_url"]}),
         (_("As whom"), {"fields": ["language", "user_agent", "time_zone", ("viewport_width", "viewport_height")]}),
     ]
+
+    def get_fieldsets(self, request: HttpRequest, obj: Vantage | None = None) -> Any:
+        """With the masked proxy for whoever may only look: Django shows them the column itself otherwise."""
+        if obj is None or self.has_change_permission(request, obj):
+            return self.fieldsets
+        return [(None, {"fields": ["name", "country", "proxy"]}), *self.fieldsets[1:]]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Vantage | None = None) -> list[str]:
+        return ["proxy"]
+
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
+        """The password can't be guessed letter by letter through the list's address."""
+        return not lookup.startswith("proxy_url") and super().lookup_allowed(lookup, value, request)
 
     @admin.display(description=_("proxy"), empty_value="–")
     def proxy(self, row: Vantage) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 from django.contrib.auth.models import Group, Permission, User
 from django.contrib.auth.tokens import default_token_generator
 from django.db import transaction
-from django.db.models import Q
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import translation
@@ -139,10 +138,3 @@ def may_manage(actor: User, person: User) -> bool:
     if person.is_superuser:
         return False
     return not person.teams.exclude(pk__in=actor.teams.values("pk")).exists()
-
-
-def visible_people(actor: User) -> Q:
-    """Whom an admin sees: people of their teams, and people without a team."""
-    if actor.is_superuser:
-        return Q()
-    return Q(teams__members=actor) | Q(teams__isnull=True, is_superuser=False)
