@@ -221,6 +221,9 @@ def test_a_moved_and_edited_block_is_a_move_with_marks() -> None:
     assert (source["op"], target["op"]) == ("moved_from", "moved_to")
     assert [segment for segment in target["segments"] if segment[0] != "="] == [["-", "16"], ["+", "18"]]
     assert source["segments"] == [["=", long]]
+    assert summary(document) == [("clause-reworded", 1), ("paragraph-moved", 1)]
+    assert document["say"]["op"] == "reworded"
+    assert document["counts"] == {"reworded": 1, "rewritten": 0, "added": 0, "removed": 0, "moved": 1}
 
 
 def test_a_short_block_that_repeats_is_not_called_moved() -> None:
@@ -390,3 +393,12 @@ def test_a_block_is_not_paired_with_one_that_shares_a_few_small_words() -> None:
     )
 
     assert [row["op"] for row in changed(document)] == ["removed", "added", "added"]
+
+
+def test_a_quoted_sentence_is_a_sentence() -> None:
+    document = diff(
+        make_reading("He came. Nobody spoke to him."),
+        make_reading("He came. He said (“we shall see.”) Nobody spoke to him."),
+    )
+
+    assert summary(document) == [("sentence-added", 1)]

@@ -90,6 +90,19 @@ def test_a_letter_after_five_megabytes_shows() -> None:
     assert document["cut"] > 4_000_000
 
 
+def test_every_change_of_an_enormous_block_keeps_its_place() -> None:
+    words = [f"word{n}" for n in range(30_000)]
+    edited = [f"new{n}" if n % 300 == 0 else word for n, word in enumerate(words)]
+    document = diff(page(" ".join(words)), page(" ".join(edited)))
+
+    (row,) = rows_of(document)
+    marks = [segment for segment in row["segments"] if segment[0] != "="]
+    assert len(marks) == 200
+    assert marks[-1] == ["+", "new29700"]
+    assert document["cut"] > 0
+    assert document["simplified"]
+
+
 def test_a_starved_diff_says_so() -> None:
     document = diff(page("a b c", *numbers(0, 50)), page("a b d", *numbers(100, 50)), limits=Limits(changed_blocks=5))
 

@@ -200,6 +200,7 @@ def test_a_starved_diff_still_rebuilds_both_sides(pages: tuple[Reading, Reading]
 
         assert rebuilt(wording.segments, "-", 2) == was.text
         assert rebuilt(wording.segments, "+", 3) == now.text
+        assert all(s[1] == s[1].strip() for s in wording.segments if s[0] != "=")
 
 
 def rebuilt(segments: list[list[str]], mark: str, exact: int) -> str:

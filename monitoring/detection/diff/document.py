@@ -41,7 +41,7 @@ class Limits:
     changed_blocks: int = 400
     unseen_blocks: int = 100
     changed_characters: int = 200_000
-    block_characters: int = 40_000
+    block_characters: int = 100_000
     kept_characters: int = 400_000
 
 
@@ -221,6 +221,8 @@ class _Builder:
                 setattr(self.ignored, name, getattr(self.ignored, name) + getattr(row.wording.ignored, name))
         if row.op == "moved_to":
             self.counts["moved"] += 1
+            # An edit must not pass for a mere move.
+            self.counts["reworded"] += row.wording is not None and row.wording.changes > 0
         elif row.op in self.counts:
             self.counts[row.op] += 1
 
@@ -324,14 +326,22 @@ def _block(op: str, block: Block, old: int | None, new: int | None) -> BlockRow:
 
 
 def _clipped(segments: list[Segment], limit: int) -> tuple[list[Segment], int]:
-    """Long segments shortened in the middle so that together they fit; and how many characters went."""
-    share = max(400, limit // max(1, len(segments)))
+    """Long segments shortened in the middle so that together they fit about; and how many characters went.
+
+    Every change keeps its place: marks share three quarters of the room, what is unchanged the rest. Only where there are
+    more segments than the room has for a word each, the last ones go.
+    """
+    marks = sum(1 for segment in segments if segment[0] != "=")
+    share = {
+        True: max(60, limit * 3 // 4 // max(1, marks)),
+        False: max(40, limit // 4 // max(1, len(segments) - marks)),
+    }
     clipped: list[Segment] = []
     left_out = 0
-    room = limit
+    room = limit * 2
     for segment in segments:
         text = segment[1]
-        keep = min(len(text), share, max(room, 0))
+        keep = min(len(text), share[segment[0] != "="], room)
         room -= keep
         if keep == len(text):
             clipped.append(segment)

@@ -25,7 +25,8 @@ def say(blocks: Iterable[dict[str, Any]]) -> dict[str, Any]:
     first: dict[tuple[bool, str], dict[str, Any]] = {}
     for row in blocks:
         if row["op"] != "fold":
-            first.setdefault((row["surface"] == "visible", row["op"]), row)
+            edited = row["op"] == "moved_to" and any(map(_is_mark, row["segments"]))
+            first.setdefault((row["surface"] == "visible", "reworded" if edited else row["op"]), row)
     for visible, op in product((True, False), _ORDER):
         if (visible, op) not in first:
             continue
@@ -120,12 +121,15 @@ def _told(row: dict[str, Any]) -> list[tuple[str, int]]:
         return []
     what = op.removesuffix("_to")
     if row["surface"] != "visible":
-        return [(f"{row['surface']}-{what}", 1)]
-    if what != "reworded":
+        # Where unseen text stands is no news; an unseen block that moved is here because it was edited.
+        return [(f"{row['surface']}-{'reworded' if what == 'moved' else what}", 1)]
+    if what not in ("reworded", "moved"):
         return [(f"{_kind(row)}-{what}", 1)]
-    removed, added = row["sentences"]
+    removed, added = row.get("sentences", (0, 0))
     told = [("sentence-removed", removed), ("sentence-added", added)]
-    if row["edits"]:
+    if what == "moved":
+        told.append((f"{_kind(row)}-moved", 1))
+    if row.get("edits"):
         kind = _kind(row)
         told.append((f"{'clause' if kind == 'paragraph' else kind}-reworded", 1))
     return [(code, count) for code, count in told if count]

@@ -25,6 +25,7 @@ KEPT_WORDS = 2
 """Fewer unchanged words than this between two changes and the two become one."""
 
 _ENDS_SENTENCE = frozenset(".!?…。！？")
+_CLOSERS = frozenset("\"'”’»)]）」』")
 _KEPT_APART = frozenset("、。・，；")
 _BACK_OFF = 6  # words before the first difference that are looked at again: the longest date has five
 _BOUNDARIES = " 。、，；！？"
@@ -212,8 +213,12 @@ def _cut_forward(text: str, tail: int) -> int:
 def replaced(old: str, new: str) -> Wording:
     """Everything out, everything in: for what is one word, and when the budget is spent."""
     removed, added = _units(old), _units(new)
+    was, now = old.lstrip(), new.lstrip()
+    segments = _alike(old[: len(old) - len(was)], new[: len(new) - len(now)])
+    segments += [["-", was.rstrip()], ["+", now.rstrip()]]
+    segments += _alike(was[len(was.rstrip()) :], now[len(now.rstrip()) :])
     return Wording(
-        segments=_joined([["-", old], ["+", new]]),
+        segments=_joined(segments),
         old_units=removed,
         new_units=added,
         added=added,
@@ -283,10 +288,9 @@ def _break_before(tokens: list[str], at: int) -> int:
     """How natural a cut before token `at` is: 3 between sentences, 1 after other punctuation, 0 inside."""
     if at == 0 or at >= len(tokens):
         return 3
-    last = tokens[at - 1].strip()
-    if last in _ENDS_SENTENCE:
+    if _ends_sentence(tokens, at):
         return 3
-    return 0 if is_word(last) else 1
+    return 0 if is_word(tokens[at - 1]) else 1
 
 
 def _without_confetti(hunks: list[Hunk], old: list[str], vocabulary: Vocabulary) -> list[Hunk]:
@@ -341,13 +345,14 @@ class _Writer:
         if old == new:
             self.wording.segments.append(["=", old])
             return
+        segments = self.wording.segments
         for at, (was, now) in enumerate(zip(self.old[i1:i2], self.new[j1:j2], strict=True)):
             was_bare, now_bare = was.lstrip(), now.lstrip()
             was_space, now_space = was[: len(was) - len(was_bare)], now[: len(now) - len(now_bare)]
-            self._alike(was_space, now_space)
+            segments += _alike(was_space, now_space)
             if was_space != now_space and not (after_change and at == 0):
                 self.wording.ignored.whitespace += 1
-            self._alike(was_bare, now_bare)
+            segments += _alike(was_bare, now_bare)
             if was_bare != now_bare:
                 self._count_ignored(was_bare, now_bare)
 
@@ -365,33 +370,39 @@ class _Writer:
         old, new = self.old[hunk.i1 : hunk.i2], self.new[hunk.j1 : hunk.j2]
         was, now = "".join(old), "".join(new)
         was_bare, now_bare = was.lstrip(), now.lstrip()
-        self._alike(was[: len(was) - len(was_bare)], now[: len(now) - len(now_bare)])
+        wording.segments += _alike(was[: len(was) - len(was_bare)], now[: len(now) - len(now_bare)])
         if was_bare:
             wording.segments.append(["-", was_bare])
         if now_bare:
             wording.segments.append(["+", now_bare])
         wording.removed += sum(map(self.units, old))
         wording.added += sum(map(self.units, new))
-        if old and not new and self._whole_sentences(self.old, hunk.i1, hunk.i2):
+        if old and not new and _whole_sentences(self.old, hunk.i1, hunk.i2):
             wording.sentences_removed += _sentences(old)
-        elif new and not old and self._whole_sentences(self.new, hunk.j1, hunk.j2):
+        elif new and not old and _whole_sentences(self.new, hunk.j1, hunk.j2):
             wording.sentences_added += _sentences(new)
         else:
             wording.other_changes += 1
 
-    def _alike(self, old: str, new: str) -> None:
-        """Text that both sides have but not letter by letter; shown as the new side has it."""
-        if old == new:
-            if old:
-                self.wording.segments.append(["=", old])
-            return
-        self.wording.segments.append(["=", new or old, old, new])
 
-    @staticmethod
-    def _whole_sentences(tokens: list[str], start: int, end: int) -> bool:
-        begins = start == 0 or tokens[start - 1].strip() in _ENDS_SENTENCE
-        ends = tokens[end - 1].strip() in _ENDS_SENTENCE
-        return begins and ends and end - start > 2
+def _alike(old: str, new: str) -> list[Segment]:
+    """Text that both sides have, if not letter by letter; shown as the new side has it."""
+    if old == new:
+        return [["=", old]] if old else []
+    return [["=", new or old, old, new]]
+
+
+def _whole_sentences(tokens: list[str], start: int, end: int) -> bool:
+    begins = start == 0 or _ends_sentence(tokens, start)
+    return begins and end - start > 2 and _ends_sentence(tokens, end)
+
+
+def _ends_sentence(tokens: list[str], at: int) -> bool:
+    """Whether a sentence ends right before token `at`, closing quotes and brackets included."""
+    at -= 1
+    while at > 0 and tokens[at] in _CLOSERS:
+        at -= 1
+    return at >= 0 and tokens[at].lstrip() in _ENDS_SENTENCE
 
 
 def _sentences(tokens: list[str]) -> int:
@@ -405,7 +416,7 @@ def _end_space(wording: Wording, old: str, new: str) -> None:
         if was:
             wording.segments.append(["=", was])
         return
-    wording.segments.append(["=", now or was, was, now])
+    wording.segments += _alike(was, now)
     wording.ignored.whitespace += 1
 
 
