@@ -41,7 +41,7 @@ STYLE = """
 :where(body){margin:0;padding:12px 18px 60px;font:15px/1.6 system-ui,sans-serif;color:#222;background:#fff;overflow-wrap:anywhere}
 :where(img){max-width:100%;height:auto}:where(table){border-collapse:collapse}:where(td,th){padding:4px 8px;border:1px solid #ddd;text-align:start}
 mark.tl-del{background:#fbe3dc;color:#7a2a1c;padding:0 1px}mark.tl-ins{background:#d8f0e2;color:#14532d;padding:0 1px}
-.tl-place{scroll-margin-top:38vh;box-shadow:-9px 0 0 -6px #8a8f98}.tl-gap{display:block;height:0;border-top:2px dotted #8a8f98;margin:6px 0;scroll-margin-top:38vh}
+.tl-place{position:relative;scroll-margin-top:38vh}.tl-place::before{content:"";position:absolute;left:-9px;top:2px;bottom:2px;border-left:3px solid #8a8f98}.tl-gap{display:block;height:0;border-top:2px dotted #8a8f98;margin:6px 0;scroll-margin-top:38vh}
 .tl-place:target,.tl-gap:target{outline:2px solid #2f4f9e;outline-offset:5px;border-radius:3px}
 """
 

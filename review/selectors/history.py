@@ -22,7 +22,7 @@ CHART_POINTS = 400
 def counts_by_outcome(monitor: Monitor, *, since: datetime) -> dict[str, int]:
     """How many checks came to each outcome."""
     rows = monitor.checks.filter(started_at__gte=since).values_list("outcome").annotate(n=Count("pk")).order_by()
-    return {str(outcome): n for outcome, n in rows}
+    return {**dict.fromkeys(Outcome.values, 0), **{str(outcome): n for outcome, n in rows}}
 
 
 def month_labels(*, now: datetime, span: timedelta) -> list[tuple[datetime, str]]:

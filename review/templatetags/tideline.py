@@ -6,8 +6,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django import template
+from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.timezone import localtime
+from django.utils.translation import get_language
 
 from review import explaining, wording
 
@@ -70,6 +73,15 @@ def kind_icon(name: str) -> SafeString:
 def span_since(now: datetime, then: datetime) -> str:
     """The time between two moments, short."""
     return wording.span(now - then)
+
+
+@register.filter
+def when(moment: datetime | None) -> str:
+    """A moment in the reader's zone: "26 Nov 2026, 06:04"; other languages as they write it."""
+    if moment is None:
+        return "–"
+    pattern = "j M Y, H:i" if (get_language() or "en").startswith("en") else "SHORT_DATETIME_FORMAT"
+    return date_format(localtime(moment), pattern)
 
 
 @register.filter

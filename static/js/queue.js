@@ -32,6 +32,13 @@ const count = () => {
   const picked = boxes().filter((box) => box.checked);
   boxes().forEach((box) => box.closest(".q-row").classList.toggle("picked", box.checked));
   if (told) told.textContent = told.dataset.one.replace("%(n)s", picked.length);
+  // The button offers the reason that the selected rows share.
+  const shared = new Set(picked.map((box) => box.dataset.reason));
+  const offer = find("[data-bulk-dismiss]");
+  if (offer && shared.size === 1) {
+    const choice = find(`button[value="dismiss:${[...shared][0]}"][data-words]`);
+    if (choice) [offer.value, find("span", offer).textContent] = [choice.value, choice.dataset.words];
+  }
   if (all) {
     all.checked = picked.length > 0 && picked.length === boxes().length;
     all.indeterminate = picked.length > 0 && !all.checked;
