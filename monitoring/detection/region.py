@@ -109,6 +109,8 @@ def choose(outline: Outline, *, wanted: frozenset[int] = frozenset(), remembered
         teasers = []  # a page of teasers: they are what it has to say
     for _, text in teasers:
         mass[text] *= 0.25
+    for first, last in _threads(outline, mass):
+        mass[first:last] = [0.1 * m for m in mass[first:last]]
     dropped = _furniture(outline, mass)
     spread = _concentration(runs, mass, dropped) < _SPREAD
     pure = [0.0, *accumulate(0.0 if d else m for m, d in zip(mass, dropped, strict=True))]
@@ -355,9 +357,51 @@ def _teasers(runs: list[Run], mass: list[float]) -> list[tuple[int, int]]:
             head = -9
     pairs: list[tuple[int, int]] = []
     for group in found.values():
-        if len(group) >= _TEASER_MIN:
+        if len(group) < _TEASER_MIN:
+            continue
+        cards = {id(runs[head].box.parent) for head, _ in group}
+        if runs[group[0][0]].tag in HEADINGS or len(cards) >= _TEASER_MIN:  # not the paragraphs of one text
             pairs += group
     return pairs
+
+
+_THREAD_MIN: Final = 4
+_THREAD_RATIO: Final = 0.25
+_THREAD_TAGS: Final = frozenset({"li", "article", "div", "section"})
+
+
+def _threads(outline: Outline, mass: list[float]) -> list[tuple[int, int]]:
+    """Ranges of runs that are comment threads, told by their build and not by a name.
+
+    Four or more siblings of one tag that each hold several runs, most of them the same few short words ("Reply") and
+    most of them a date or a count; and there is a text before them that they are comments on.
+    """
+    children: dict[int, list[Box]] = {}
+    for box in outline.boxes:
+        if box.last - box.first >= 3 and box.tag in _THREAD_TAGS:
+            children.setdefault(id(box.parent), []).append(box)
+    runs = outline.runs
+    found: list[tuple[int, int]] = []
+    for group in children.values():
+        if len(group) < _THREAD_MIN:
+            continue
+        first, last = group[0].first, group[-1].last
+        held = sum(mass[first:last])
+        if held < 2 * _REST_MIN or sum(mass[:first]) < _THREAD_RATIO * held or (found and first < found[-1][1]):
+            continue
+        words: dict[str, int] = {}
+        dated = 0
+        for box in group:
+            short = {r.text for r in runs[box.first : box.last] if 0 < len(r.text) < 25}
+            for text in short:
+                words[text] = words.get(text, 0) + 1
+            dated += any(_DIGIT.search(r.text) for r in runs[box.first : box.last] if len(r.text) < 60)
+        if words and max(words.values()) >= 0.6 * len(group) and dated >= 0.6 * len(group):
+            found.append((first, last))
+    return found
+
+
+_DIGIT: Final = re.compile(r"\d")
 
 
 @lru_cache(maxsize=16384)
