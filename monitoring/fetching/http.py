@@ -44,6 +44,9 @@ _MAX_FIELD_BYTES = 64 * 1024
 _MAX_HEADERS = 256
 # Besides the body: interim answers, headers, chunk framing and trailers of one answer.
 _WIRE_ALLOWANCE = 1024 * 1024
+# A page is held as wire bytes, decoded bytes and text at once, up to six times its size: large ones go few at a time.
+_LARGE_BYTES = 1024 * 1024
+_LARGE_AT_ONCE = 3
 _MAX_COOKIES = 50
 _MAX_COOKIE_BYTES = 4096
 _MAX_VALIDATOR_BYTES = 1024
@@ -145,13 +148,13 @@ async def fetch_many(
 ) -> AsyncGenerator[Outcome]:
     """Outcomes as they arrive, in no particular order; a site's fault is a `Failure`, never an exception.
 
-    At most `concurrency` pages are under way and at most `per_host` of one host. A caller who is slow to take outcomes
-    slows the fetching down: no more than `concurrency` outcomes wait. A caller who stops early should close the
-    iterator (`contextlib.aclosing`). `lookup` and `tls` replace the system's name resolution and certificate
+    At most `concurrency` pages are under way and at most `per_host` of one host; of pages beyond 1 MB, three at a time,
+    those included that the caller has not taken yet. A caller who is slow to take outcomes slows the fetching down: no
+    more than `concurrency` of them wait. A caller who stops early should close the iterator (`contextlib.aclosing`). `lookup` and `tls` replace the system's name resolution and certificate
     authorities.
     """
     waiting = list(requests)
-    outcomes: asyncio.Queue[Outcome] = asyncio.Queue(maxsize=concurrency)
+    outcomes: asyncio.Queue[tuple[Outcome, bool]] = asyncio.Queue(maxsize=concurrency)
     slots = asyncio.Semaphore(concurrency)
     hosts: dict[str, asyncio.Semaphore] = {}
 
@@ -165,7 +168,11 @@ async def fetch_many(
         tasks = [asyncio.create_task(one(request)) for request in waiting]
         try:
             for _ in tasks:
-                yield await outcomes.get()
+                outcome, is_large = await outcomes.get()
+                yield outcome
+                del outcome
+                if is_large:
+                    run.large.release()
         finally:
             for task in tasks:
                 task.cancel()
@@ -182,7 +189,8 @@ async def fetch(
 ) -> Outcome:
     """One page; a site's fault is a `Failure`, never an exception."""
     async with _Run(policy, width=2, lookup=lookup, tls=tls, clock=clock) as run:
-        return await run.fetch(request)
+        outcome, _ = await run.fetch(request)
+        return outcome
 
 
 def _host_of(url: str) -> str:
@@ -196,8 +204,23 @@ class _Walk:
     request: FetchRequest
     visit: _Visit
     url: str
+    large: asyncio.Semaphore
+    is_large: bool = False
+    deadline: asyncio.Timeout | None = None
     hops: list[Hop] = field(default_factory=list)
     cookies: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    async def become_large(self) -> None:
+        """Wait until there is room for a large page; the wait does not count against the page's deadline."""
+        if self.is_large or self.deadline is None:
+            return
+        loop = asyncio.get_running_loop()
+        ends_at, began = self.deadline.when(), loop.time()
+        self.deadline.reschedule(None)
+        await self.large.acquire()
+        self.is_large = True
+        if ends_at is not None:
+            self.deadline.reschedule(ends_at + loop.time() - began)
 
 
 class _Run:
@@ -219,6 +242,7 @@ class _Run:
         self._tls = tls or default_tls()
         self._clock = clock
         self._sessions: dict[tuple[str, str], aiohttp.ClientSession] = {}
+        self.large = asyncio.Semaphore(_LARGE_AT_ONCE)
 
     async def _system_lookup(self, host: str) -> list[str]:
         assert self._system is not None  # noqa: S101 - set whenever this is the lookup
@@ -234,17 +258,19 @@ class _Run:
         if self._system is not None:
             self._system.close()
 
-    async def fetch(self, request: FetchRequest) -> Outcome:
-        """One page within its deadline."""
+    async def fetch(self, request: FetchRequest) -> tuple[Outcome, bool]:
+        """One page within its deadline, and whether it holds a place in `large` that the taker has to give back."""
         started_at, start = self._clock(), time.monotonic()
-        walk = _Walk(request, _Visit(), without_userinfo(request.url))
+        walk = _Walk(request, _Visit(), without_userinfo(request.url), self.large)
         _visit.set(walk.visit)
         try:
-            async with asyncio.timeout(request.limits.total_s):
-                return await self._walk(walk, started_at, start)
+            async with asyncio.timeout(request.limits.total_s) as walk.deadline:
+                return await self._walk(walk, started_at, start), walk.is_large
         except Exception as error:  # noqa: BLE001 - the top of one page's task: nothing a page does may end the batch
             fault = _fault(error, walk)
-        return Failure(
+        if walk.is_large:
+            self.large.release()
+        failure = Failure(
             key=request.key,
             url=without_userinfo(request.url),
             reason=fault.reason,
@@ -255,15 +281,12 @@ class _Run:
             final_url=walk.url,
             redirects=tuple(walk.hops),
         )
+        return failure, False
 
     async def _walk(self, walk: _Walk, started_at: datetime, start: float) -> Outcome:
         request = walk.request
         target = vet(request.url, self._policy, exemption=request.exemption)
-        validators_url = (
-            vet(request.validators_url, self._policy, exemption=request.exemption).url
-            if (request.validators_url)
-            else target.url
-        )
+        validators_url = request.validators_url or target.url
         while True:
             walk.url = target.url
             conditional = _validators(request) if target.url == validators_url else {}
@@ -400,10 +423,21 @@ async def _body(response: aiohttp.ClientResponse, walk: _Walk, max_bytes: int) -
         if size > max_bytes:
             raise TooLarge(too_large)
         pieces.append(piece)
+        if size > _LARGE_BYTES:
+            await walk.become_large()
     if walk.visit.over_budget:
         raise TooLarge(too_large)
     raw = b"".join(pieces)
-    return decompress(raw, names, max_bytes=max_bytes) if names else raw
+    pieces.clear()
+    if not names:
+        return raw
+    try:
+        return decompress(raw, names, max_bytes=max_bytes if walk.is_large else min(_LARGE_BYTES, max_bytes))
+    except TooLarge:
+        if walk.is_large or max_bytes <= _LARGE_BYTES:
+            raise
+    await walk.become_large()
+    return decompress(raw, names, max_bytes=max_bytes)
 
 
 def _sniffed(body: bytes, content_type: str) -> tuple[str, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import hashlib
 import ssl
 from collections.abc import Iterable, Mapping
@@ -350,6 +351,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
         (wire(HEAD + b"Content-Length: 999999999999\r\n\r\nhello"), "too-large"),
         (wire(b"", forever=b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" * 100), "too-large"),
         (wire(HEAD + b"Transfer-Encoding: chunked\r\n\r\n5;" + b"e" * 3_000_000 + b"\r\nhello\r\n0\r\n\r\n"), "too-large"),
+        (wire(HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n", forever=b"X-T: t\r\n" * 100), "protocol"),
         (wire(HEAD, forever=b"X-B: y\r\n" * 100), "protocol"),
         (wire(HEAD + b"Set-Cookie: " + b"c" * 3_000_000 + b"\r\n\r\n"), "protocol"),
         (wire(b"<html>no status line</html>"), "protocol"),
@@ -575,6 +577,47 @@ def test_one_host_gets_no_more_than_its_share() -> None:
 
     assert len(asyncio.run(run())) == 8
     assert most == 2
+
+
+def test_large_pages_wait_for_room_without_losing_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monitoring.fetching.http._LARGE_BYTES", 1000)
+    monkeypatch.setattr("monitoring.fetching.http._LARGE_AT_ONCE", 1)
+    packed = response(gzip.compress(b"<p>" + b"word " * 1000), headers=("Content-Encoding: gzip",))
+
+    async def large(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(packed if request.path == "/0" else response(b"<p>" + b"word " * 1000))
+        await writer.drain()
+
+    async def run() -> list[Outcome]:
+        async with serve({"*": large, "/small": response()}) as site:
+            requests = [make_request(f"{site.url}/{key}", key=key, limits=Limits(total_s=0.4)) for key in range(4)]
+            requests.append(make_request(f"{site.url}/small", key=4))
+            outcomes = []
+            async for outcome in fetch_many(requests, policy=allowing(site), per_host=5):
+                outcomes.append(outcome)
+                await asyncio.sleep(0.2)
+            return outcomes
+
+    outcomes = asyncio.run(run())
+
+    assert sorted(outcome.key for outcome in outcomes) == [0, 1, 2, 3, 4]
+    assert all(isinstance(outcome, Capture) for outcome in outcomes)
+    assert outcomes.index(next(outcome for outcome in outcomes if outcome.key == 4)) <= 1
+
+
+def test_a_large_page_that_fails_gives_its_room_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monitoring.fetching.http._LARGE_BYTES", 1000)
+    monkeypatch.setattr("monitoring.fetching.http._LARGE_AT_ONCE", 1)
+    cut = wire(HEAD + b"Content-Length: 50000\r\n\r\n" + b"x" * 5000)
+
+    async def run() -> list[Outcome]:
+        async with serve({"*": cut, "/3": response("x" * 5000)}) as site:
+            requests = [make_request(f"{site.url}/{key}", key=key) for key in range(4)]
+            return await collected(requests, policy=allowing(site))
+
+    reasons = {outcome.key: getattr(outcome, "reason", "") for outcome in asyncio.run(run())}
+
+    assert reasons == {0: "protocol", 1: "protocol", 2: "protocol", 3: ""}
 
 
 def test_stopping_early_leaves_nothing_running() -> None:
