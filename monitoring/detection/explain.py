@@ -59,6 +59,7 @@ AGE_WORD = re.compile(
     r"vandaag|gisteren|geleden|dagen|hoje|ontem|há|dias?|dzisiaj|wczoraj|temu|dni)\b|\d+|今日|昨日|今週|先週|今天|昨天|本周|오늘|어제|이번|지난|주"
 )
 CONSENT_TEXT = re.compile(r"(?i)\bcookies?\b|クッキー|쿠키|plików cookie")
+TITLE_BREAK = re.compile(r"\s[-|\\/:·•»>]\s")
 PLACEHOLDER = re.compile(
     r"(?i)^[\s.…]*(loading|please wait|lädt|wird geladen|chargement|cargando|caricamento|laden|carregando|wczytywanie|ładowanie|読み込み中|加载中|載入中|로딩\s?중)\w*[\s.…]*$"
 )
@@ -408,10 +409,18 @@ def _known(f: Facts, s: Scene) -> bool:
 
 
 def _echo(f: Facts, s: Scene) -> bool:
-    """The page's own title written into the body by a script, for screen readers."""
-    if f.kind is EditKind.REWORDED or f.block.heading:
+    """The page's own title, or a part of it, written into the body by a script for screen readers."""
+    if f.block.heading:
         return False
-    return normalise(f.block.text) in s.titles
+    sides = [normalise(b.text) for b in (f.before, f.after) if b is not None]
+    if not any(side in s.titles for side in sides):
+        return False
+    return all(side in s.titles or any(side in _parts(title) for title in s.titles) for side in sides)
+
+
+def _parts(title: str) -> list[str]:
+    """The parts of a title around its separators: page name, site name."""
+    return [part.strip() for part in TITLE_BREAK.split(title)]
 
 
 def _repeat(f: Facts, s: Scene) -> bool:

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from monitoring.detection import explain as rules
 from monitoring.detection.align import Pairing, align
-from monitoring.detection.blocks import Block, Reading, Surface
+from monitoring.detection.blocks import Block, Reading, Region, Surface
 from monitoring.detection.explain import Facts, Scene
 from monitoring.detection.fingerprint import distance, fingerprint
 from monitoring.detection.judgement import Edit, EditKind, Judgement, Kind, Reason, Settings
@@ -54,7 +54,8 @@ def judge(
     bounded by the number of blocks.
     """
     if old.blocks == new.blocks:
-        return Judgement(Kind.NONE, 0.0, 0, settings, (_same(),))
+        same = encode_delta((), state=memory.state, rebased=False)
+        return Judgement(Kind.NONE, 0.0, 0, settings, (_same(),), delta=same)
     pairing = align(old.blocks, new.blocks)
     facts = rules.gather(old, new, pairing)
     bits = distance(
@@ -69,7 +70,9 @@ def judge(
     kind = Kind.CONTENT if score >= settings.cut else Kind.NOISE
     if kind is Kind.NOISE:
         edits = [e if e.explained else replace(e, explained=LOW) for e in edits]
-    state = _state(memory.state, open_edits, old, new) if kind is Kind.CONTENT else memory.state
+    state = memory.state
+    if kind is Kind.CONTENT:
+        state = _state(state, edits, facts, scene, pairing)
     delta = encode_delta(_moves(edits, old, new), state=state, rebased=kind is Kind.CONTENT)
     reasons = _reasons(kind, score, bits, edits, scene, old_at, now, state)
     return Judgement(
@@ -161,19 +164,31 @@ def _moves(edits: Sequence[Edit], old: Reading, new: Reading) -> list[Move]:
     return rows
 
 
-def _state(state: int, edits: Sequence[Edit], old: Reading, new: Reading) -> int:
-    """The page's state after these edits: the baseline's, less the texts that went, plus those that came.
+def _state(state: int, edits: Sequence[Edit], facts: Sequence[Facts], scene: Scene, pairing: Pairing) -> int:
+    """The page's state after these edits: the baseline's, less the main texts that went, plus those that came.
 
-    Noise takes no part, so a page that returns to an earlier text has that text's state whatever its clocks say.
+    Edits that a look at the two texts alone explains take no part, so a page that returns to an earlier text has
+    that text's state whatever its clocks say. What the memory explains does take part: it may have learned
+    something between going and coming back.
     """
-    for e in edits:
-        if e.kind is EditKind.MOVED:
+    skipped = {(e.old, e.new) for e in edits if e.explained in _STATELESS}
+    skipped |= {(f.old, f.new) for f in facts if f.masked}
+    pairs = [*pairing.reworded, *((o, -1) for o in pairing.removed), *((-1, n) for n in pairing.added)]
+    for o, n in pairs:
+        if (o, n) in skipped:
             continue
-        if e.old >= 0:
-            state -= text_key(old.blocks[e.old].text)
-        if e.new >= 0:
-            state += text_key(new.blocks[e.new].text)
+        if o >= 0 and _counts(scene.old.blocks[o]):
+            state -= text_key(scene.old.blocks[o].text)
+        if n >= 0 and _counts(scene.new.blocks[n]):
+            state += text_key(scene.new.blocks[n].text)
     return state & ((1 << 64) - 1)
+
+
+_STATELESS = frozenset({"echo", "placeholder", "typography", "relative-time", "day-shift", "ignore-rule"})
+
+
+def _counts(block: Block) -> bool:
+    return block.region is Region.MAIN and block.surface is Surface.VISIBLE
 
 
 def _differs_visibly(edits: Sequence[Edit], old: Reading, new: Reading) -> bool:
@@ -265,7 +280,7 @@ def _changed(edits: Sequence[Edit], scene: Scene, old_at: datetime | None, now: 
         text += f" that had stood still for {visits}"
         data["visits"] = memory.visits
         if old_at is not None and now is not None and memory.started_s:
-            days = (now - moment(memory.baseline_s)).days
+            days = (now - moment(memory.state_s)).days
             text += f" and {days} day" + ("" if days == 1 else "s")
             data["days"] = days
     return Reason("changed", text + ".", data)
@@ -276,9 +291,9 @@ def _back(state: int, memory: Memory) -> list[Reason]:
     if past is None or state == memory.state:
         return []
     day = moment(past.last_s).date().isoformat()
-    reasons = [
-        Reason("return", f"Back to the text of {day}.", {"date": day, "times": past.times}),
-    ]
+    passing = memory.last_s == memory.state_s  # what it comes back from was seen on a single visit
+    data: dict[str, str | int | float] = {"date": day, "times": past.times, "passing": int(passing)}
+    reasons = [Reason("return", f"Back to the text of {day}.", data)]
     if past.times >= 2:
         reasons.append(
             Reason("flapping", f"The page has come back to this text {past.times} times.", {"times": past.times})

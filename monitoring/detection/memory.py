@@ -70,7 +70,7 @@ class SlotPast:
 
 @dataclass(frozen=True, slots=True)
 class TextPast:
-    """When a text was first and last seen (seconds since 1970), and on how many visits."""
+    """When a text or a state was first and last seen (seconds since 1970), and how often it came up."""
 
     first_s: int
     last_s: int
@@ -120,10 +120,14 @@ def _decode_delta(delta: bytes) -> _Delta:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """An immutable value: `fold` gives the next one. Times are whole seconds since 1970, UTC."""
+    """An immutable value: `fold` gives the next one. Times are whole seconds since 1970, UTC.
+
+    started_s: first visit; state_s: when the page came to its present state; last_s: latest visit.
+    state: hash of all substance since the start, so that a page which returns to a text has that text's state.
+    """
 
     started_s: int = 0
-    baseline_s: int = 0
+    state_s: int = 0
     last_s: int = 0
     visits: int = 0
     state: int = 0
@@ -135,7 +139,7 @@ class Memory:
     def start(cls, at: datetime) -> Memory:
         """The memory of a monitor whose baseline was just taken."""
         now = seconds(at)
-        return cls(started_s=now, baseline_s=now, last_s=now, states={0: TextPast(now, now)})
+        return cls(started_s=now, state_s=now, last_s=now, states={0: TextPast(now, now)})
 
     def fold(self, delta: bytes, at: datetime, *, rebased: bool | None = None, quiet: bool = False) -> Memory:
         """The memory after one more visit.
@@ -155,15 +159,16 @@ class Memory:
             if move.new > EMPTY:
                 _see(texts, move.new, now, now)
             if moved_base and move.old > EMPTY:
-                _see(texts, move.old, self.baseline_s, now)
+                _see(texts, move.old, self.state_s, now)
         states = dict(self.states)
-        if moved_base:
+        arrives = moved_base and told.state != self.state
+        if arrives:
             _see(states, told.state, now, now)
         elif self.state in states:
             states[self.state] = replace(states[self.state], last_s=now)
         return Memory(
             started_s=self.started_s or now,
-            baseline_s=now if moved_base else self.baseline_s,
+            state_s=now if arrives else self.state_s,
             last_s=now,
             visits=visit,
             state=told.state if moved_base else self.state,
@@ -208,7 +213,7 @@ class Memory:
         head = _HEAD.pack(
             VERSION,
             self.started_s,
-            self.baseline_s,
+            self.state_s,
             self.last_s,
             self.visits,
             self.state,
@@ -238,7 +243,7 @@ class Memory:
             raise MemoryFormatError(f"a memory of {end} bytes has {len(data)}")
         return cls(
             started_s=started,
-            baseline_s=baseline,
+            state_s=baseline,
             last_s=last,
             visits=visits,
             state=state,

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 
 from monitoring.detection.blocks import Surface
 from monitoring.detection.explain import (
@@ -28,6 +28,8 @@ from monitoring.detection.explain import (
     Scene,
 )
 from monitoring.detection.judgement import EditKind
+
+WEIGHTS_FILE = Path(__file__).with_name("weights.json")
 
 FEATURES = (
     "bias",
@@ -91,7 +93,7 @@ class Weights:
 
 def load_weights() -> Weights:
     """The weights that ship with the product."""
-    data = json.loads(resources.files("monitoring.detection").joinpath("weights.json").read_text("utf-8"))
+    data = json.loads(WEIGHTS_FILE.read_text("utf-8"))
     return Weights(int(data["version"]), {str(k): float(v) for k, v in data["weights"].items()})
 
 

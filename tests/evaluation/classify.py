@@ -6,12 +6,12 @@ visit, compared with the one before. Nothing is kept between calls.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 from monitoring.detection.blocks import Reading
-from monitoring.detection.judge import judge, observe
+from monitoring.detection.judge import judge
 from monitoring.detection.judgement import Judgement, Kind, Settings
 from monitoring.detection.memory import Memory
 from monitoring.detection.quality import PageFacts, State, assess
@@ -34,22 +34,24 @@ def classify(history: Sequence[str], old: str, new: str) -> str:
         return "blocked"
     if not good:
         return "noise"  # nothing good to compare with: the new capture would become the first baseline
-    return str(judged(good[:-1], good[-1], now).kind)
+    memory, at = remembered(good)
+    judgement = judge(good[-1], now, memory, settings=Settings(), old_at=at, now=at + timedelta(days=1))
+    return str(Kind.NOISE if is_flap(judgement) else judgement.kind)
 
 
-def judged(earlier: Sequence[Reading], old: Reading, new: Reading) -> Judgement:
-    """The judgement of two good captures after a memory built from the earlier ones."""
-    memory, at = remembered([*earlier, old])
-    return judge(old, new, memory, settings=Settings(), old_at=at, now=at + timedelta(days=1))
+def is_flap(judgement: Judgement) -> bool:
+    """Whether the page only left and came back: the product puts that on the open change and opens no new one."""
+    return any(reason.code == "return" and reason.data.get("passing") for reason in judgement.reasons)
 
 
 def remembered(visits: Sequence[Reading]) -> tuple[Memory, datetime]:
-    """The memory after these visits, a day apart, and the time of the last."""
+    """The memory after these visits, a day apart and each compared with the one before, and the time of the last."""
     at = _START
     memory = Memory.start(at)
-    for previous, following in itertools.pairwise(visits):
+    for previous, following in pairwise(visits):
         at += timedelta(days=1)
-        memory = memory.fold(observe(previous, following), at, rebased=True)
+        judgement = judge(previous, following, memory, settings=Settings())
+        memory = memory.fold(judgement.delta, at, rebased=True)
     return memory, at
 
 
@@ -59,4 +61,4 @@ def is_good(html: str, reading: Reading, baseline: Reading | None) -> bool:
     return assess(facts, reading, baseline).state is State.GOOD
 
 
-__all__ = ["Kind", "classify", "judged", "remembered"]
+__all__ = ["Kind", "classify", "is_flap", "remembered"]
