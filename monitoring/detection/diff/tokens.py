@@ -75,12 +75,9 @@ _UNSPACED = re.compile(f"[{HAN}{HIRAGANA}{KATAKANA}{CLUSTERED}]")
 _RUN = re.compile(r"\s*\S+")
 _NOT_COUNTED = re.compile(f"[\\s{_PUNCTUATION}]+")
 
-_QUOTES = str.maketrans(
-    {
-        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc\u0060\u00b4", "'"),
-        **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb", '"'),
-    }
-)
+_SINGLE_QUOTES = "\u2018\u2019\u201a\u201b\u2032\u02bc"
+_DOUBLE_QUOTES = "\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb"
+_QUOTE = re.compile(f"[{_SINGLE_QUOTES}{_DOUBLE_QUOTES}]")
 
 
 def is_japanese(text: str) -> bool:
@@ -108,7 +105,14 @@ def fold(text: str) -> str:
     """
     if text.isascii():
         return " ".join(text.split()) if "  " in text or not text.isprintable() else text
-    return " ".join(unicodedata.normalize("NFC", text).translate(_QUOTES).split())
+    text = unicodedata.normalize("NFC", text)
+    if _QUOTE.search(text):
+        # Thirteen replacements are several times faster than one translation table.
+        for quote in _SINGLE_QUOTES:
+            text = text.replace(quote, "'")
+        for quote in _DOUBLE_QUOTES:
+            text = text.replace(quote, '"')
+    return " ".join(text.split())
 
 
 def is_word(token: str) -> bool:
