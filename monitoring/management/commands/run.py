@@ -49,6 +49,8 @@ class Command(BaseCommand):
             "--sample", type=int, choices=[0, 1], default=1, help="0 starts without the sample workspace"
         )
 
+        parser.add_argument("--admin-email", default="admin@localhost", help="where the first account's mail goes")
+
     def handle(self, *args: Any, **options: Any) -> None:
         port = options["port"]
         if not _port_is_free(port):
@@ -60,7 +62,7 @@ class Command(BaseCommand):
             # The settings of this process were read before the port was known: read them again.
             os.environ.update(environment)
             os.execv(sys.executable, [sys.executable, *sys.argv])  # noqa: S606 - our own command line again
-        self._prepare(sample=bool(options["sample"]))
+        self._prepare(sample=bool(options["sample"]), admin_email=options["admin_email"])
         self._supervise(port)
 
     def _environment(self, port: int) -> dict[str, str]:
@@ -72,13 +74,13 @@ class Command(BaseCommand):
             "PYTHONUNBUFFERED": "1",
         }
 
-    def _prepare(self, *, sample: bool) -> None:
+    def _prepare(self, *, sample: bool, admin_email: str) -> None:
         Path(settings.DATA_DIR).mkdir(parents=True, exist_ok=True)
         self.stdout.write("Preparing the database")
         call_command("migrate", interactive=False, verbosity=0)
         call_command("collectstatic", interactive=False, verbosity=0)
         call_command("ensure_defaults", verbosity=0)
-        call_command("create_admin")
+        call_command("create_admin", email=admin_email)
         if sample:
             call_command("sample", "ensure")
 
