@@ -502,8 +502,8 @@ _LOGIN_TITLE = re.compile(
     r"\b(?:log ?in|sign ?in|anmeld|einlogg|connexion|se connecter|iniciar sesi|acced|inloggen|entrar|zaloguj)|ログイン|登录|登入|로그인"
 )
 _SINK = re.compile(
-    r"(?:^|[/_.-])(?:log-?in|sign-?in|sso|auth|authenticate|captcha|challenge|blocked|unblock|denied|forbidden|error"
-    r"|consent|verify|sorry|404|not-?found|anmelden|connexion)(?:$|[/_.?-])"
+    r"/(?:log-?in|sign-?in|sso|auth|authenticate|captcha|challenge|blocked|unblock|denied|forbidden|error"
+    r"|consent|verify|sorry|404|not-?found|anmelden|connexion|authwall|checkpoint)(?:[.-][a-z0-9]{1,5})?(?:/|$)"
 )
 
 
@@ -513,7 +513,7 @@ def _by_redirect(case: _Case) -> Quality | None:
     if not asked.netloc or not got.netloc or (asked.netloc, asked.path) == (got.netloc, got.path):
         return None
     sink = _SINK.search(got.path.lower())
-    if sink and not _SINK.search(asked.path.lower()):
+    if sink and not _SINK.search(asked.path.lower()) and (case.before is None or case.retained < 0.5):
         return Quality(
             State.BLOCKED,
             "redirect-sink",

@@ -85,8 +85,9 @@ def _rows() -> tuple[tuple[_Pattern, Row], ...]:
 
 def _compile(pattern: str) -> _Pattern:
     options = re2.Options()
-    options.max_mem = 64 << 20
+    options.max_mem = 32 << 20  # below 16 MB the automaton forgets its states as fast as it builds them
     options.never_capture = True
+    options.log_errors = False
     return cast("_Pattern", re2.compile(pattern, options))
 
 
