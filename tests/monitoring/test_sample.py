@@ -120,10 +120,10 @@ def test_removing_takes_everything_of_the_sample_and_nothing_else() -> None:
 def test_one_click_removes_it_and_only_admins_have_that_click(client: Client) -> None:
     workspace.make(NOW)
     client.force_login(make_user("ines"))
-    assert client.post(reverse("sample-remove")).status_code == 403
+    assert client.post(reverse("remove_sample")).status_code == 403
 
     client.force_login(make_user("ada", role="admin"))
-    assert client.get(reverse("sample-remove")).status_code == 405
-    assert client.post(reverse("sample-remove")).status_code == 302
+    assert client.get(reverse("remove_sample")).status_code == 405
+    assert client.post(reverse("remove_sample")).status_code == 302
 
     assert not Monitor.objects.filter(is_sample=True).exists()
