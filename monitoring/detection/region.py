@@ -109,16 +109,19 @@ def choose(outline: Outline, *, wanted: frozenset[int] = frozenset(), remembered
         teasers = []  # a page of teasers: they are what it has to say
     for _, text in teasers:
         mass[text] *= 0.25
-    for first, last in _threads(outline, mass):
-        mass[first:last] = [0.1 * m for m in mass[first:last]]
     dropped = _furniture(outline, mass)
+    for first, last in _threads(outline, [0.0 if d else m for m, d in zip(mass, dropped, strict=True)]):
+        dropped[first:last] = [True] * (last - first)
     spread = _concentration(runs, mass, dropped) < _SPREAD
     pure = [0.0, *accumulate(0.0 if d else m for m, d in zip(mass, dropped, strict=True))]
     length = _lengths(runs, dropped)
     best = _recall(remembered, boxes, pure) if remembered else None
     how = "remembered"
     if best is None:
-        if pure[-1] < _THIN:
+        if pure[-1] < min(_THREAD_REST * whole, 3 * _THIN) and _title(outline, dropped) >= 0:
+            best = _around_title(outline, length, dropped)
+            spread = True
+        elif pure[-1] < _THIN:
             best = _thin(outline, dropped)
             spread = True
         else:
@@ -217,6 +220,25 @@ def _with_siblings(best: Box, boxes: list[Box], pure: list[float]) -> Box:
         ):
             beside += pure[box.last] - pure[box.first]
     return parent if beside >= _SIBLING_SHARE * held else best
+
+
+_THREAD_REST: Final = 0.06
+_TITLE_MIN: Final = 60
+_TITLE_GROWTH: Final = 2.5
+
+
+def _around_title(outline: Outline, length: list[int], dropped: list[bool]) -> Box | None:
+    """The surroundings of the h1, up to where the page gets much longer at once: a post that is all comments."""
+    title = _title(outline, dropped)
+    box: Box | None = outline.runs[title].box
+    best = box
+    while box is not None:
+        held = length[box.last] - length[box.first]
+        if best is not None and held > _TITLE_GROWTH * max(_TITLE_MIN, length[best.last] - length[best.first]):
+            break
+        best = box
+        box = box.parent
+    return best
 
 
 def _thin(outline: Outline, dropped: list[bool]) -> Box | None:
