@@ -46,6 +46,11 @@ def may_calibrate(user: User | AnonymousUser) -> bool:
     return AUDITOR not in roles and not CALIBRATING.isdisjoint(roles)
 
 
+def may_configure(user: User | AnonymousUser) -> bool:
+    """Whether the user decides what is watched, the sample workspace included."""
+    return user.is_superuser or ADMIN in of(user)
+
+
 def display_name(user: User | AnonymousUser) -> str:
     """How the interface calls a person."""
     return (user.get_full_name() or user.get_username()) if user.is_authenticated else ""

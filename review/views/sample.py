@@ -16,11 +16,10 @@ from review import roles
 @require_POST
 def remove_sample(request: HttpRequest) -> HttpResponse:
     """Remove it, with everything that was decided on it; for admins."""
-    user = request.user
-    if not (user.is_superuser or roles.ADMIN in roles.of(user)):
+    if not roles.may_configure(request.user):
         raise PermissionDenied
     count = workspace.remove()
     messages.success(
         request, ngettext("%d sample monitor was removed.", "%d sample monitors were removed.", count) % count
     )
-    return redirect("admin:index" if request.POST.get("from") == "admin" else "queue")
+    return redirect("today")

@@ -12,7 +12,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from monitoring.models import CalibrationRun, Change, Monitor
-from review import rows
+from monitoring.sample import workspace
+from review import roles, rows
 from review.middleware import preferences_of
 from review.selectors import queue, watch
 from review.views import moments
@@ -51,5 +52,6 @@ def today(request: HttpRequest) -> HttpResponse:
                 .select_related("page_type")[:3]
             ),
             "noise_address": reverse("queue") + "?kind=noise",
+            "sample": roles.may_configure(user) and workspace.started_at() is not None,
         },
     )
