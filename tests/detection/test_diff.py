@@ -221,6 +221,7 @@ def test_a_moved_and_edited_block_is_a_move_with_marks() -> None:
     assert (source["op"], target["op"]) == ("moved_from", "moved_to")
     assert [segment for segment in target["segments"] if segment[0] != "="] == [["-", "16"], ["+", "18"]]
     assert source["segments"] == [["=", long]]
+    assert source["edits"] == target["edits"] == 1
     assert summary(document) == [("clause-reworded", 1), ("paragraph-moved", 1)]
     assert document["say"]["op"] == "reworded"
     assert document["counts"] == {"reworded": 1, "rewritten": 0, "added": 0, "removed": 0, "moved": 1}

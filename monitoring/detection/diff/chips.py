@@ -25,7 +25,9 @@ _MARK = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe20-\ufe2f"
 _SUSPECT = re.compile(
     f"[{_TAGS}]+|[{_SELECTORS}]+|[{_BIDI}]|[{_ZERO_WIDTH}]|[{_CONTROLS}]|[{_SURROGATES}]|(?<=[{_MARK}]{{4}})[{_MARK}]+"
 )
-_SUSPECT_UNCHANGED = re.compile(f"[{_TAGS}]+|[\u202a-\u202e\u2066-\u2069]|[{_CONTROLS}]|[{_SURROGATES}]|(?<=[{_MARK}]{{4}})[{_MARK}]+")
+_SUSPECT_UNCHANGED = re.compile(
+    f"[{_TAGS}]+|[\u202a-\u202e\u2066-\u2069]|[{_CONTROLS}]|[{_SURROGATES}]|(?<=[{_MARK}]{{4}})[{_MARK}]+"
+)
 _UNSTORABLE = re.compile(f"[\x00{_SURROGATES}]")
 _WORD = re.compile("[\\w\u2010\u2011.'’-]+")
 _FOREIGN = re.compile("[\u0370-\u058f\u13a0-\u13ff\ua4d0-\ua4ff\uff10-\uff5a]")

@@ -255,7 +255,7 @@ class _Builder:
             written["after"] = self._fitted(written, [["+", new[row.new].text]])
         else:
             written["segments"] = self._fitted(written, _segments(row, block))
-        if row.wording and row.op != "moved_from":
+        if row.wording:
             written["sentences"] = [row.wording.sentences_removed, row.wording.sentences_added]
             written["edits"] = row.wording.other_changes
         self.shown += 1

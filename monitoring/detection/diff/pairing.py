@@ -26,6 +26,7 @@ CLEARLY_ALIKE = 0.6
 _TABLE_SIDE = 64  # gaps up to 64 by 64 blocks are paired by a full table
 _RARE = 12  # a word found in more blocks than this says nothing about which one is meant
 _CANDIDATES = 3
+_SHARE_CHARACTERS = 20  # beginnings shorter than this are equal by chance
 _BAG_CHARACTERS = 20_000
 _REPLACED_IN_ORDER = 200
 _LIST_TAGS = frozenset(("li", "tr", "td", "th", "dt", "dd", "option"))
@@ -203,16 +204,29 @@ class _Middle:
 
     def _fill_gap(self, gone: list[int], come: list[int]) -> list[Pair]:
         if len(gone) == len(come) == 1:
-            return [(gone[0], come[0])] if self._likeness(gone[0], come[0]) else []
+            pair = gone[0], come[0]
+            return [pair] if self._is_clearly_alike(*pair) or self._likeness(*pair) else []
         if len(gone) == len(come) <= _TABLE_SIDE and self.work.take_likenesses(len(gone)):
             straight = list(zip(gone, come, strict=True))
-            if all(self._likeness(i, j) >= CLEARLY_ALIKE for i, j in straight):
+            if all(self._is_clearly_alike(i, j) for i, j in straight):
                 return straight
         if len(gone) <= _TABLE_SIDE and len(come) <= _TABLE_SIDE and self.work.take_likenesses(len(gone) * len(come)):
             return self._by_table(gone, come)
         chosen = [(i, max(c, key=lambda s: (s[0], -s[1]))) for i, c in self._candidates(gone, come)]
         good = [(i, j) for i, (score, j) in chosen if score >= PAIRED_LIKENESS]
         return [good[k] for k in longest_increasing([j for _, j in good])]
+
+    def _is_clearly_alike(self, i: int, j: int) -> bool:
+        """Whether two blocks need no comparison with others; equal ends of 30 % each say so without looking at words."""
+        was, now = self.old[i].text, self.new[j].text
+        share = max(len(was), len(now)) * 3 // 10
+        if share >= _SHARE_CHARACTERS and was[:share] == now[:share] and was[-share:] == now[-share:]:
+            return self._is_one_kind(i, j)
+        return self._likeness(i, j) >= CLEARLY_ALIKE
+
+    def _is_one_kind(self, i: int, j: int) -> bool:
+        was, now = self.old[i], self.new[j]
+        return was.surface is now.surface and bool(was.heading) == bool(now.heading)
 
     def _by_table(self, gone: list[int], come: list[int]) -> list[Pair]:
         """The uncrossed pairs with the greatest sum of likenesses."""
@@ -243,13 +257,13 @@ class _Middle:
 
     def _likeness(self, i: int, j: int) -> float:
         """How alike two blocks are; 0 when too little to be the same block reworded."""
-        was, now = self.old[i], self.new[j]
-        if was.surface is not now.surface or bool(was.heading) != bool(now.heading):
+        if not self._is_one_kind(i, j):
             return 0.0
         score = likeness_of(self._old_bag(i), self._new_bag(j))
         if score < PAIRED_LIKENESS:
             return 0.0
-        return score + (0.1 if was.slot and was.slot == now.slot else 0.0)
+        slot = self.old[i].slot
+        return score + (0.1 if slot and slot == self.new[j].slot else 0.0)
 
     def _candidates(self, gone: list[int], come: list[int]) -> Iterator[tuple[int, list[tuple[float, int]]]]:
         """For each old block the few new ones that share most of its rare words, with their likeness."""

@@ -160,11 +160,12 @@ def _units(text: str) -> int:
 
 def _common_ends(old: str, new: str) -> tuple[int, int]:
     """Lengths of what both texts share at either end, cut back to where no token can straddle the cut."""
+    boundaries = _BOUNDARIES if is_unspaced(old) else " "
     size = min(len(old), len(new))
-    head = _cut_back(old, _common_length(size, lambda n: old[:n] == new[:n]))
+    head = _cut_back(old, _common_length(size, lambda n: old[:n] == new[:n]), boundaries)
     size -= head
     tail = _common_length(size, lambda n: n == 0 or old[-n:] == new[-n:])
-    return head, _cut_forward(old, tail)
+    return head, _cut_forward(old, tail, boundaries)
 
 
 def _common_length(size: int, equal: Callable[[int], bool]) -> int:
@@ -181,30 +182,28 @@ def _common_length(size: int, equal: Callable[[int], bool]) -> int:
     return low
 
 
-def _cut_back(text: str, at: int) -> int:
+def _cut_back(text: str, at: int, boundaries: str) -> int:
     """Where the last few words before `at` begin; never further back than _LONGEST_LOOK."""
     furthest = max(0, at - _LONGEST_LOOK)
-    ascii_only = text.isascii()
     for _ in range(_BACK_OFF):
-        if ascii_only:
-            at = text.rfind(" ", furthest, at)
+        if len(boundaries) == 1:
+            at = text.rfind(boundaries, furthest, at)
         else:
-            at = max(text.rfind(mark, furthest, at) for mark in _BOUNDARIES)
+            at = max(text.rfind(mark, furthest, at) for mark in boundaries)
         if at < 0:
             return furthest
     return at
 
 
-def _cut_forward(text: str, tail: int) -> int:
+def _cut_forward(text: str, tail: int, boundaries: str) -> int:
     """How much of the common tail is left behind its first few words; never less by more than _LONGEST_LOOK."""
     at = len(text) - tail - 1
     furthest = min(len(text), at + 1 + _LONGEST_LOOK)
-    ascii_only = text.isascii()
     for _ in range(_BACK_OFF):
-        if ascii_only:
-            at = text.find(" ", at + 1, furthest)
+        if len(boundaries) == 1:
+            at = text.find(boundaries, at + 1, furthest)
         else:
-            at = min((n for mark in _BOUNDARIES if (n := text.find(mark, at + 1, furthest)) >= 0), default=-1)
+            at = min((n for mark in boundaries if (n := text.find(mark, at + 1, furthest)) >= 0), default=-1)
         if at < 0:
             return len(text) - furthest
     return len(text) - at
