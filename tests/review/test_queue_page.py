@@ -1,0 +1,277 @@
+"""The queue: what is in it, in which order, page by page, and several rows at once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from bs4 import BeautifulSoup
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from monitoring.models import Change, PageType, Site
+from review.models import Assignment, Verdict
+from review.selectors import queue
+from tests.factories import make_change, make_check, make_monitor, make_page_type, make_team
+from tests.review.conftest import SignIn
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("strict_templates")]
+
+
+def titles(content: bytes) -> list[str]:
+    """The pages named in the rows, in order."""
+    return [a.get_text() for a in BeautifulSoup(content, "html.parser").select(".q-title a")]
+
+
+def at(hours: float) -> dict[str, Any]:
+    """When a change came in, this many hours ago."""
+    moment = timezone.now() - timedelta(hours=hours)
+    return {"opened_at": moment, "updated_at": moment}
+
+
+def change(name: str, **extra: Any) -> Change:
+    """A waiting change of a page with this name."""
+    return make_change(make_monitor(name=name), **extra)
+
+
+def test_priority_first_then_the_oldest(analyst: User, sign_in: SignIn) -> None:
+    change("young", priority=1, **at(1))
+    change("old", priority=1, **at(9))
+    change("urgent", priority=3, **at(0.5))
+
+    assert titles(sign_in(analyst).get(reverse("queue")).content) == ["urgent", "old", "young"]
+
+
+def test_only_what_waits_in_ones_teams(analyst: User, sign_in: SignIn) -> None:
+    change("mine")
+    change("done", state="approved")
+    make_change(make_monitor(name="theirs", team=make_team("Elsewhere")))
+
+    assert titles(sign_in(analyst).get(reverse("queue")).content) == ["mine"]
+
+
+@pytest.mark.parametrize("sort", ["", "page", "size", "score", "age"])
+def test_paging_shows_every_row_once_in_order(analyst: User, sign_in: SignIn, sort: str) -> None:
+    for number in range(60):
+        change(f"page {number:02}", priority=number % 3, added=number % 7, score=(number % 5) / 5, **at(number % 4))
+    client = sign_in(analyst)
+    address, seen, pages = reverse("queue") + (f"?sort={sort}" if sort else ""), [], 0
+
+    while address:
+        content = client.get(address).content
+        seen += titles(content)
+        links = BeautifulSoup(content, "html.parser").select(".pager a[href*='after=']")
+        address, pages = (str(links[0]["href"]) if links else ""), pages + 1
+
+    order = queue.ORDERS[sort]
+    wanted = queue.changes_in(queue.Filter(sort=sort), user=analyst, now=timezone.now()).order_by(*order.columns)
+    assert seen == list(wanted.values_list("monitor__name", flat=True))
+    assert pages == 3
+
+
+def test_going_back_shows_the_page_before(analyst: User, sign_in: SignIn) -> None:
+    for number in range(30):
+        change(f"page {number:02}", **at(60 - number))
+    client = sign_in(analyst)
+    first = client.get(reverse("queue")).content
+    second = client.get(str(BeautifulSoup(first, "html.parser").select(".pager a[href*='after=']")[0]["href"])).content
+
+    back = client.get(str(BeautifulSoup(second, "html.parser").select(".pager a[href*='before=']")[0]["href"])).content
+
+    assert titles(back) == titles(first)
+
+
+def test_a_forged_cursor_starts_at_the_beginning(analyst: User, sign_in: SignIn) -> None:
+    change("first")
+
+    assert titles(sign_in(analyst).get(reverse("queue"), {"after": "WzFd:forged"}).content) == ["first"]
+
+
+def test_each_filter_narrows(analyst: User, other_analyst: User, sign_in: SignIn) -> None:
+    wanted = change("wanted", kind="audit", priority=0, **at(30))
+    other = change("other", priority=2, **at(1))
+    other.monitor.page_type = make_page_type("terms")
+    other.monitor.save()
+    Assignment.objects.create(change=wanted, assignee=other_analyst)
+    client = sign_in(analyst)
+    filters = {
+        "site": wanted.monitor.site_id, "type": wanted.monitor.page_type_id, "kind": "audit", "age": "late",
+        "priority": 0, "assignee": other_analyst.pk, "q": "wanted", "view": "late",
+    }  # fmt: skip
+
+    for name, value in filters.items():
+        assert titles(client.get(reverse("queue"), {name: value}).content) == ["wanted"], name
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["?site=x", "?type=99999999999999999999", "?age=x", "?priority=-1", "?view=x", "?sort=x", "?q=%00", "?after=x"],
+)
+def test_a_filter_that_makes_no_sense_is_left_out(analyst: User, sign_in: SignIn, query: str) -> None:
+    change("one")
+
+    assert titles(sign_in(analyst).get(reverse("queue") + query).content) == ["one"]
+
+
+def test_search_finds_the_changed_text_and_two_japanese_characters(analyst: User, sign_in: SignIn) -> None:
+    change("policy", search_text="第三者に提供することがあります")
+    change("other", search_text="nothing of the kind")
+
+    assert titles(sign_in(analyst).get(reverse("queue"), {"q": "提供"}).content) == ["policy"]
+
+
+def test_the_filter_offers_nothing_of_other_teams(analyst: User, sign_in: SignIn) -> None:
+    change("mine")
+    theirs = make_monitor(
+        team=make_team("Elsewhere"),
+        site=Site.objects.create(name="Secret client", host="secret.example"),
+        page_type=PageType.objects.create(name="Secret type", slug="secret"),
+    )
+    make_change(theirs)
+
+    assert b"Secret" not in sign_in(analyst).get(reverse("queue")).content
+
+
+def test_views_count_what_they_hold(analyst: User) -> None:
+    mine = change("mine", priority=2, **at(30))
+    change("free", **at(1))
+    change("asleep", state="snoozed")
+    Assignment.objects.create(change=mine, assignee=analyst)
+
+    assert queue.view_counts(user=analyst, now=timezone.now()) == {
+        "": 2, "mine": 1, "unassigned": 1, "high": 1, "late": 1, "audit": 0, "snoozed": 1,
+    }  # fmt: skip
+
+
+def test_more_rows_need_no_more_queries(analyst: User, sign_in: SignIn) -> None:
+    client = sign_in(analyst)
+    counts = []
+    for _round in range(2):
+        for _number in range(10):
+            Assignment.objects.create(change=make_change(), assignee=analyst)
+        with CaptureQueriesContext(
+            connection,
+        ) as queries:
+            client.get(reverse("queue"))
+        counts.append(len(queries))
+
+    assert counts[0] == counts[1]
+    assert counts[0] <= 16
+
+
+def test_the_diff_is_not_read_for_a_list(analyst: User, sign_in: SignIn) -> None:
+    make_change()
+    with CaptureQueriesContext(connection) as queries:
+        sign_in(analyst).get(reverse("queue"))
+
+    assert not [q for q in queries if '"monitoring_change"."diff",' in q["sql"]]
+
+
+def test_the_count_tells_what_is_new(analyst: User, sign_in: SignIn) -> None:
+    change("old", **at(2))
+    since = (timezone.now() - timedelta(hours=1)).isoformat()
+    change("new", **at(0.1))
+
+    data = sign_in(analyst).get(reverse("queue_count"), {"since": since}).json()
+
+    assert (data["waiting"], data["new"], data["text"]) == ("2", 1, "1 new since you opened this.")
+
+
+@pytest.mark.parametrize("since", ["", "yesterday", "2026-11-30"])
+def test_the_count_survives_nonsense(analyst: User, sign_in: SignIn, since: str) -> None:
+    assert sign_in(analyst).get(reverse("queue_count"), {"since": since}).json()["new"] == 0
+
+
+def test_an_empty_queue_shows_that_the_watch_is_awake(analyst: User, sign_in: SignIn) -> None:
+    make_check(make_monitor(), outcome="none", started_at=timezone.now())
+
+    text = BeautifulSoup(sign_in(analyst).get(reverse("queue")).content, "html.parser").get_text()
+
+    assert "Nothing is waiting for you." in text
+    assert "1 check in the last 24 hours, 1 answered" in text
+
+
+def test_the_first_run_says_what_comes_next(analyst: User, sign_in: SignIn) -> None:
+    assert b"Nothing is watched yet." in sign_in(analyst).get(reverse("queue")).content
+
+
+def test_noise_is_open_to_everybody(auditor: User, sign_in: SignIn) -> None:
+    monitor = make_monitor(name="Quiet page")
+    make_check(
+        monitor, outcome="noise", score=0.1, distance=1, reasons=[{"code": "markup-only", "text": "", "data": {}}]
+    )
+
+    text = sign_in(auditor).get(reverse("queue"), {"kind": "noise"}).content.decode()
+
+    assert "Quiet page" in text
+    assert "Only markup differs, no text" in text
+
+
+# --- several rows at once --------------------------------------------------------------------------------------
+
+
+def select(*changes: Change) -> list[str]:
+    """The boxes of these rows as the form sends them."""
+    return [f"{c.pk}-{c.version}" for c in changes]
+
+
+def test_bulk_dismissal_has_a_reason_and_one_undo(analyst: User, sign_in: SignIn) -> None:
+    changes, left = [change("a"), change("b")], change("c")
+    client = sign_in(analyst)
+
+    client.post(reverse("bulk"), {"id": select(*changes), "do": "dismiss:date", "key": "k" * 20})
+
+    assert Change.objects.filter(state="dismissed").count() == 2
+    client.post(reverse("undo_batch"), {"batch": "k" * 20})
+    assert Change.objects.filter(state="open").count() == 3
+    left.refresh_from_db()
+    assert left.version == 1
+
+
+def test_bulk_leaves_alone_what_changed_meanwhile(analyst: User, sign_in: SignIn) -> None:
+    one, two = change("one"), change("two")
+    boxes = select(one, two)
+    Change.objects.filter(pk=two.pk).update(version=2)
+
+    sign_in(analyst).post(reverse("bulk"), {"id": boxes, "do": "dismiss:date"})
+
+    assert set(Change.objects.filter(state="dismissed")) == {one}
+
+
+@pytest.mark.parametrize("do", ["approve", "approve:other", "dismiss", "dismiss:other", "delete", ""])
+def test_bulk_never_approves_nor_dismisses_without_a_reason(analyst: User, sign_in: SignIn, do: str) -> None:
+    waiting = change("one")
+
+    assert sign_in(analyst).post(reverse("bulk"), {"id": select(waiting), "do": do}).status_code == 400
+    assert not Verdict.objects.exists()
+
+
+def test_bulk_stops_at_a_hundred(analyst: User, sign_in: SignIn) -> None:
+    boxes = [f"{n}-1" for n in range(1, 102)]
+
+    assert sign_in(analyst).post(reverse("bulk"), {"id": boxes, "do": "snooze"}).status_code == 400
+
+
+def test_bulk_does_not_reach_other_teams(outsider: User, sign_in: SignIn) -> None:
+    theirs = change("theirs")
+
+    sign_in(outsider).post(reverse("bulk"), {"id": select(theirs), "do": "dismiss:date"})
+
+    theirs.refresh_from_db()
+    assert theirs.state == "open"
+
+
+def test_bulk_assigns_and_snoozes(analyst: User, sign_in: SignIn) -> None:
+    one = change("one")
+    client = sign_in(analyst)
+
+    client.post(reverse("bulk"), {"id": select(one), "do": "assign"})
+    client.post(reverse("bulk"), {"id": select(one), "do": "snooze:tomorrow"})
+
+    one.refresh_from_db()
+    assert one.state == "snoozed"
+    assert Assignment.objects.get().assignee == analyst
