@@ -118,7 +118,7 @@ def choose(outline: Outline, *, wanted: frozenset[int] = frozenset(), remembered
     best = _recall(remembered, boxes, pure) if remembered else None
     how = "remembered"
     if best is None:
-        if pure[-1] < min(_THREAD_REST * whole, 3 * _THIN) and _title(outline, dropped) >= 0:
+        if pure[-1] < min(_THREAD_REST * whole, 3 * _THIN) and _is_bare_post(outline, mass, dropped):
             best = _around_title(outline, length, dropped)
             spread = True
         elif pure[-1] < _THIN:
@@ -225,6 +225,15 @@ def _with_siblings(best: Box, boxes: list[Box], pure: list[float]) -> Box:
 _THREAD_REST: Final = 0.06
 _TITLE_MIN: Final = 60
 _TITLE_GROWTH: Final = 2.5
+
+
+def _is_bare_post(outline: Outline, mass: list[float], dropped: list[bool]) -> bool:
+    """Whether nothing but a title and short notes is left once the comments are gone."""
+    longest = max((m for m, gone in zip(mass, dropped, strict=True) if not gone), default=0.0)
+    return longest < _NOTE_MAX and _title(outline, dropped) >= 0
+
+
+_NOTE_MAX: Final = 200.0
 
 
 def _around_title(outline: Outline, length: list[int], dropped: list[bool]) -> Box | None:
@@ -472,6 +481,7 @@ def _furniture(outline: Outline, mass: list[float]) -> list[bool]:
                 group.append(box)
     left = sums[-1]
     dropped = [False] * len(mass)
+    gone: list[tuple[float, str]] = []
     order = sorted(
         (name[0] != "<", sum(sums[b.last] - sums[b.first] for b in boxes), name) for name, boxes in groups.items()
     )
@@ -480,8 +490,13 @@ def _furniture(outline: Outline, mass: list[float]) -> list[bool]:
             held = sum(0.0 if dropped[i] else mass[i] for b in groups[name] for i in range(b.first, b.last))
         if held <= _HEAVY_SHARE * left or (name[0] == "<" and left - held >= _REST_MIN):
             left -= held
+            gone.append((held, name))
             for box in groups[name]:
                 dropped[box.first : box.last] = [True] * (box.last - box.first)
+    held, name = max(((h, n) for h, n in gone if n[0] != "<" or n == "<aside"), default=(0.0, ""))
+    if left < _THIN and held > left:  # hardly anything else on the page: it was no furniture after all
+        for box in groups[name]:
+            dropped[box.first : box.last] = [False] * (box.last - box.first)
     return dropped
 
 
