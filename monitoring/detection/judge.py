@@ -88,16 +88,12 @@ def judge(
 
 
 def observe(old: Reading, new: Reading) -> bytes:
-    """The block delta between two captures without a judgement: what a calibration re-fetch adds to the memory.
-
-    The new capture counts as the next baseline (`fold` it with `rebased=True`), so that a row of re-fetches
-    is compared each with the one before.
-    """
+    """The block delta between two calibration fetches, without a judgement; `fold` it with `quiet=True`."""
     pairing = align(old.blocks, new.blocks)
     edits = [Edit(EditKind.REWORDED, o, n) for o, n in pairing.reworded]
     edits += [Edit(EditKind.REMOVED, o, -1) for o in pairing.removed]
     edits += [Edit(EditKind.ADDED, -1, n) for n in pairing.added]
-    return encode_delta(_moves(edits, old, new), state=0, rebased=True)
+    return encode_delta(_moves(edits, old, new), state=0, rebased=False)
 
 
 def weigh(old: Reading, new: Reading, memory: Memory, *, settings: Settings) -> list[dict[str, float]]:

@@ -146,19 +146,20 @@ class Memory:
 
         delta: `Judgement.delta`, or b"" for a visit that found nothing (kind none, 304).
         rebased: whether this capture became the baseline; None takes what the judgement said.
-        quiet: the visit is a calibration re-fetch, seconds after another one; what moves in it moves by itself.
+        quiet: `delta` comes from `observe` on two calibration fetches seconds apart: what moves between them moves
+        by itself. Neither the baseline nor what the slots show against it is touched.
         Raises `MemoryFormatError` for bytes that are no delta.
         """
         now = seconds(at)
         told = _decode_delta(delta) if delta else _Delta((), self.state, False, False)
-        moved_base = told.rebased if rebased is None else rebased
+        moved_base = not quiet and (told.rebased if rebased is None else rebased)
         visit = self.visits + 1
-        slots = self._fold_slots(told, visit, quiet=quiet, rebased=moved_base)
+        slots = self._fold_quiet(told, visit) if quiet else self._fold_slots(told, visit, rebased=moved_base)
         texts = dict(self.texts)
         for move in told.moves:
             if move.new > EMPTY:
                 _see(texts, move.new, now, now)
-            if moved_base and move.old > EMPTY:
+            if (moved_base or quiet) and move.old > EMPTY:
                 _see(texts, move.old, self.state_s, now)
         states = dict(self.states)
         arrives = moved_base and told.state != self.state
@@ -190,7 +191,14 @@ class Memory:
         past = self.slots.get(slot_hash(slot))
         return self.visits if past is None else self.visits - past.last_visit
 
-    def _fold_slots(self, told: _Delta, visit: int, *, quiet: bool, rebased: bool) -> dict[int, SlotPast]:
+    def _fold_quiet(self, told: _Delta, visit: int) -> dict[int, SlotPast]:
+        slots = dict(self.slots)
+        for slot in {move.slot for move in told.moves}:
+            past = slots.get(slot) or SlotPast(first_visit=visit)
+            slots[slot] = _moved(past, past.shows, visit, quiet=True)
+        return slots
+
+    def _fold_slots(self, told: _Delta, visit: int, *, rebased: bool) -> dict[int, SlotPast]:
         shows: dict[int, int] = {}
         for move in told.moves:
             if shows.get(move.slot, EMPTY) == EMPTY:  # a text beats an emptied slot of the same address
@@ -199,11 +207,11 @@ class Memory:
         for slot, value in shows.items():
             past = slots.get(slot) or SlotPast(first_visit=visit)
             if past.shows != value:
-                slots[slot] = _moved(past, value, visit, quiet=quiet)
+                slots[slot] = _moved(past, value, visit, quiet=False)
         if not told.truncated:
             for slot, past in self.slots.items():
                 if past.shows != BASELINE and slot not in shows:
-                    slots[slot] = _moved(past, BASELINE, visit, quiet=quiet)
+                    slots[slot] = _moved(past, BASELINE, visit, quiet=False)
         if rebased:
             slots = {s: replace(p, shows=BASELINE) if p.shows != BASELINE else p for s, p in slots.items()}
         return slots
