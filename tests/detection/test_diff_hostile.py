@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -180,3 +181,29 @@ def test_the_same_pages_give_the_same_document() -> None:
     documents: list[dict[str, Any]] = [diff(old, new) for _ in range(2)]
 
     assert documents[0] == documents[1]
+
+
+def test_the_shared_catalogue_of_differ_cases_is_bounded(shared: Path) -> None:
+    path = shared / "hostile" / "hostile.py"
+    if not path.is_file():
+        pytest.skip("no catalogue of hostile input beside this checkout")
+    spec = importlib.util.spec_from_file_location("hostile", path)
+    assert spec is not None
+    assert spec.loader is not None
+    catalogue: Any = importlib.util.module_from_spec(spec)
+    # Its dataclasses look their module up while it is being made.
+    sys.modules["hostile"] = catalogue
+    spec.loader.exec_module(catalogue)
+
+    spent: dict[str, float] = {}
+    for case in catalogue.cases():
+        if (case.area, case.kind) == ("differ", "text"):
+            old, new = (page(" ".join(text.split())) for text in case.payload)
+            started = time.process_time()
+            document = diff(old, new)
+            spent[case.name] = time.process_time() - started
+            json.dumps(document, ensure_ascii=False).encode("utf-8")
+            assert document["places"] >= 1, case.name
+
+    assert len(spent) >= 9
+    assert max(spent.values()) < 1.0, spent
