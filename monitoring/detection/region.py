@@ -222,7 +222,7 @@ def _with_siblings(best: Box, boxes: list[Box], pure: list[float]) -> Box:
     return parent if beside >= _SIBLING_SHARE * held else best
 
 
-_THREAD_REST: Final = 0.06
+_THREAD_REST: Final = 0.15
 _TITLE_MIN: Final = 60
 _TITLE_GROWTH: Final = 2.5
 
