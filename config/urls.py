@@ -4,8 +4,10 @@ from django.contrib import admin
 from django.urls import include, path
 
 from monitoring.sample.views import sample_page
+from review.views.accounts import admin_sign_in
 
 urlpatterns = [
+    path("admin/login/", admin_sign_in),
     path("admin/", admin.site.urls),
     path("sample/<path:slug>/", sample_page, name="sample-page"),
     path("", include("review.urls")),

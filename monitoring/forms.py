@@ -79,17 +79,17 @@ class MonitorForm(_ModelForm[Monitor]):
     """What a person sets on a monitor. The site follows from the address."""
 
     interval_s = IntervalField(
-        label=_("interval"), required=False, help_text=_("For example 30 min, 6 h, 2 d. Empty: as the page type says.")
+        label=_("Interval"), required=False, help_text=_("For example 30 min, 6 h, 2 d. Empty: as the page type says.")
     )
-    min_interval_s = IntervalField(label=_("minimum interval"), initial=300)
-    max_interval_s = IntervalField(label=_("maximum interval"), initial=604_800)
-    cut = forms.FloatField(label=_("cut"), required=False, min_value=0, max_value=1, help_text=_CUT)
-    threshold = forms.IntegerField(label=_("threshold"), required=False, min_value=0, max_value=64, help_text=_BITS)
+    min_interval_s = IntervalField(label=_("Minimum interval"), initial=300)
+    max_interval_s = IntervalField(label=_("Maximum interval"), initial=604_800)
+    cut = forms.FloatField(label=_("Cut"), required=False, min_value=0, max_value=1, help_text=_CUT)
+    threshold = forms.IntegerField(label=_("Threshold"), required=False, min_value=0, max_value=64, help_text=_BITS)
     weight = forms.FloatField(
-        label=_("weight"), required=False, min_value=0.01, max_value=100, help_text=_("Empty: as the page type says.")
+        label=_("Weight"), required=False, min_value=0.01, max_value=100, help_text=_("Empty: as the page type says.")
     )
     reason = forms.CharField(
-        label=_("reason for the change"),
+        label=_("Reason for the change"),
         required=False,
         max_length=300,
         help_text=_("Stands in the record of settings beside your name."),
@@ -99,7 +99,8 @@ class MonitorForm(_ModelForm[Monitor]):
         model = Monitor
         fields = list(monitors.MONITOR_SETTINGS)
         widgets = {
-            "url": forms.TextInput(attrs={"class": "vURLField", "inputmode": "url", "spellcheck": "false"}),
+            "name": forms.TextInput(attrs={"class": "vLargeTextField"}),
+            "url": forms.TextInput(attrs={"class": "vLargeTextField", "inputmode": "url", "spellcheck": "false"}),
             "wait_selector": forms.TextInput(attrs={"class": "vLargeTextField selector", "spellcheck": "false"}),
             "main_selector": forms.TextInput(attrs={"class": "vLargeTextField selector", "spellcheck": "false"}),
         }
@@ -148,37 +149,37 @@ class PageTypeForm(_ModelForm[PageType]):
     """Thresholds and defaults of a kind of page."""
 
     default_interval_s = IntervalField(
-        label=_("interval"), initial=21_600, help_text=_("For example 30 min, 6 h, 2 d.")
+        label=_("Interval"), initial=21_600, help_text=_("For example 30 min, 6 h, 2 d.")
     )
     cut = forms.FloatField(
-        label=_("cut"),
+        label=_("Cut"),
         initial=0.5,
         min_value=0,
         max_value=1,
         help_text=_("Score from which a change goes to the queue."),
     )
     threshold = forms.IntegerField(
-        label=_("threshold"),
+        label=_("Threshold"),
         initial=3,
         min_value=0,
         max_value=64,
         help_text=_("Bits of fingerprint distance above which a difference speaks for content."),
     )
     weight = forms.FloatField(
-        label=_("weight"),
+        label=_("Weight"),
         initial=1,
         min_value=0.01,
         max_value=100,
         help_text=_("In scheduling and in the queue's order."),
     )
     audit_share = forms.FloatField(
-        label=_("audit share"),
+        label=_("Audit share"),
         initial=0,
         min_value=0,
         max_value=1,
         help_text=_("Share of noise that goes to the queue as a sample, so that misses are measured."),
     )
-    reason = forms.CharField(label=_("reason for the change"), required=False, max_length=300)
+    reason = forms.CharField(label=_("Reason for the change"), required=False, max_length=300)
 
     class Meta:
         model = PageType
@@ -191,7 +192,7 @@ class FieldRuleForm(_ModelForm[FieldRule]):
     class Meta:
         model = FieldRule
         fields = ["monitor", "page_type", "name", "source", "selector", "attribute", "type", "important", "review", "enabled"]  # fmt: skip
-        widgets = {"selector": forms.TextInput(attrs={"class": "vLargeTextField selector", "spellcheck": "false"})}
+        widgets = {"selector": forms.TextInput(attrs={"class": "vTextField selector", "spellcheck": "false"})}
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
@@ -215,7 +216,7 @@ class IgnoreRuleForm(_ModelForm[IgnoreRule]):
     class Meta:
         model = IgnoreRule
         fields = ["monitor", "page_type", "kind", "value", "note"]
-        widgets = {"value": forms.TextInput(attrs={"class": "vLargeTextField selector", "spellcheck": "false"})}
+        widgets = {"value": forms.TextInput(attrs={"class": "vTextField selector", "spellcheck": "false"})}
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
@@ -334,15 +335,15 @@ class VantageForm(_ModelForm[Vantage]):
 class MoveForm(forms.Form):
     """To which page type the chosen monitors go."""
 
-    page_type = forms.ModelChoiceField(PageType.objects.all(), label=_("page type"))
-    reason = forms.CharField(label=_("reason"), required=False, max_length=300)
+    page_type = forms.ModelChoiceField(PageType.objects.all(), label=_("Page type"))
+    reason = forms.CharField(label=_("Reason"), required=False, max_length=300)
 
 
 class ImportForm(forms.Form):
     """A file of monitors to add."""
 
     file = forms.FileField(
-        label=_("file"),
+        label=_("File"),
         widget=forms.FileInput(attrs={"accept": ".csv,text/csv,text/plain"}),
         help_text=_("CSV, UTF-8 or Windows-1252, comma or semicolon; at most 5,000 lines and 1 MB."),
     )

@@ -28,10 +28,10 @@ class PersonForm(forms.ModelForm):  # type: ignore[type-arg]  # Django's class t
     """An account: who, in which roles, in which teams. Passwords are set by their owners, through a link."""
 
     roles = forms.ModelMultipleChoiceField(
-        Group.objects.none(), label=_("roles"), widget=forms.CheckboxSelectMultiple, required=False
+        Group.objects.none(), label=_("Roles"), widget=forms.CheckboxSelectMultiple, required=False
     )
     teams = forms.ModelMultipleChoiceField(
-        Team.objects.none(), label=_("teams"), widget=forms.CheckboxSelectMultiple, required=False
+        Team.objects.none(), label=_("Teams"), widget=forms.CheckboxSelectMultiple, required=False
     )
 
     class Meta:

@@ -1,10 +1,14 @@
 """Configuration in Django admin: what is watched, how it is compared, and the evidence to read."""
 
 from django.contrib import admin
+from django_q.models import Failure, OrmQ, Schedule, Success
 
 from monitoring.admin import evidence, monitor, page_type, places, rules
 
 __all__ = ["evidence", "monitor", "page_type", "places", "rules"]
+
+# Background work is no configuration: a scheduled task names any function to call, and a queued one holds a pickle.
+admin.site.unregister([Failure, OrmQ, Schedule, Success])
 
 admin.site.site_header = "Tideline"
 admin.site.site_title = "Tideline"

@@ -7,8 +7,9 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.utils import unquote
+from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db.models import Count, ForeignKey, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Field, ForeignKey, OuterRef, QuerySet, Subquery
 from django.forms import BaseModelFormSet, ModelChoiceField, ModelForm
 from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -85,7 +86,7 @@ class MonitorAdmin(TeamScoped[Monitor]):
     """Pages under watch."""
 
     form = MonitorForm
-    list_display = ["name", "site", "page_type", "state", "last_check", "enabled", "next_check_at", "vantage", "team"]
+    list_display = ["name", "site", "page_type", "state", "last_check", "enabled", "next_check_at", "team"]
     list_select_related = ["site", "page_type", "vantage", "team"]
     list_filter = [
         "state",
@@ -127,9 +128,6 @@ class MonitorAdmin(TeamScoped[Monitor]):
         (_("Who changed what"), {"fields": ["record"]}),
     ]
 
-    class Media:
-        css = {"all": ["monitoring/admin.css"]}
-
     # --- what is shown ---------------------------------------------------------------------------------------------
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Monitor]:
@@ -153,6 +151,14 @@ class MonitorAdmin(TeamScoped[Monitor]):
                 kwargs["initial"] = only[0]
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
+    def formfield_for_dbfield(self, db_field: Field[Any, Any], request: HttpRequest, **kwargs: Any) -> Any:
+        """Without the icons that lead away from a half-filled form; what they open is in the menu."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None and isinstance(field.widget, RelatedFieldWidgetWrapper):
+            for what in ("add", "change", "delete", "view"):
+                setattr(field.widget, f"can_{what}_related", False)
+        return field
+
     @admin.display(description=_("last check"))
     def last_check(self, row: Any) -> str:
         return str(Outcome(row.last_outcome).label) if row.last_outcome else NOTHING
@@ -160,7 +166,7 @@ class MonitorAdmin(TeamScoped[Monitor]):
     @admin.display(description=_("state"))
     def now_state(self, row: Monitor) -> str:
         parts = [row.get_state_display()]
-        if row.rebaseline:
+        if row.rebaseline and row.baseline_id:
             parts.append(str(_("new baseline at the next good capture: %s") % row.rebaseline))
         if row.quarantined_at:
             parts.append(str(_("set aside after repeated failures; “check now” takes it back")))
@@ -277,7 +283,7 @@ class MonitorAdmin(TeamScoped[Monitor]):
             rows = monitors.change_settings(
                 stored, wanted, actor=request.user, reason=form.cleaned_data["reason"], now=timezone.now()
             )
-            if stored.rebaseline and rows:
+            if stored.rebaseline and stored.baseline_id and rows:
                 self.message_user(
                     request, _("The next good capture becomes the new baseline: %s.") % stored.rebaseline, messages.INFO
                 )

@@ -33,6 +33,7 @@ class PageTypeAdmin(Admin[PageType]):
     form = PageTypeForm
     list_display = ["name", "threshold", "cut", "weight", "interval", "order_matters", "case_matters", "watched"]
     search_fields = ["name", "slug"]
+    ordering = ["name"]
     prepopulated_fields = {"slug": ["name"]}
     inlines = [PageTypeFieldRows, PageTypeIgnoreRows]
     fieldsets = [

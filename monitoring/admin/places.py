@@ -24,6 +24,7 @@ class SiteAdmin(Admin[Site]):
     form = SiteForm
     list_display = ["name", "host", "gap_s", "next_free_at"]
     search_fields = ["name", "host"]
+    ordering = ["name"]
     readonly_fields = ["next_free_at"]
     show_full_result_count = False
 
@@ -47,6 +48,7 @@ class TeamAdmin(TeamScoped[Team]):
     team_path = "pk"
     list_display = ["name", "people", "watched"]
     search_fields = ["name"]
+    ordering = ["name"]
     filter_horizontal = ["members"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Team]:

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from monitoring.models import CalibrationRun, Check, FieldRule, IgnoreRule, Monitor, PageType, SettingChange, Vantage
-from tests.factories import make_check, make_monitor, make_page_type, make_team, make_user
+from tests.factories import make_check, make_monitor, make_page_type, make_snapshot, make_team, make_user
 from tests.monitoring.test_monitors_service import HOSTILE
 
 pytestmark = pytest.mark.django_db
@@ -203,6 +203,8 @@ def test_a_form_that_changes_nothing_leaves_no_row(ada: Client) -> None:
 
 def test_a_changed_selector_says_that_a_new_baseline_follows(ada: Client) -> None:
     monitor = make_monitor()
+    monitor.baseline = make_snapshot(monitor)
+    monitor.save()
 
     answer = ada.post(change(monitor), form(monitor, main_selector="main"), follow=True)
 

@@ -160,6 +160,34 @@ def _link() -> str:
     return found[1]
 
 
+# --- admin's door --------------------------------------------------------------------------------------------------
+
+
+def test_admin_sends_to_the_products_own_door_and_back(client: Client) -> None:
+    make_user("ada", role="admin")
+
+    door = client.get("/admin/monitoring/monitor/", follow=True)
+    inside = client.post(
+        reverse("login"),
+        {"username": "ada", "password": PASSWORD, "next": door.context["next"]},
+    )
+
+    assert door.redirect_chain[-1][0].startswith("/login/")
+    assert inside["Location"] == "/admin/monitoring/monitor/"
+
+
+def test_who_may_not_configure_is_told_so_and_not_asked_to_sign_in_again(client: Client) -> None:
+    client.force_login(make_user())
+
+    assert client.get("/admin/", follow=True).status_code == 403
+
+
+def test_background_work_cannot_be_written_through_admin(client: Client) -> None:
+    client.force_login(make_user("root", role="admin", is_superuser=True))
+
+    assert client.get("/admin/django_q/schedule/add/").status_code == 404
+
+
 # --- people in admin -----------------------------------------------------------------------------------------------
 
 
