@@ -35,6 +35,8 @@ TRAFFIC_FACTOR = 8
 # Seconds kept back from waiting, for the document and the screenshot.
 RESERVE_S = 2.0
 POLL_S = 0.05
+# A page that never rests is read as it is after this long.
+SETTLE_S = 10.0
 # A request that has been under way for so long is a stream or a long poll, and does not make the network busy.
 LONG_POLL_S = 5.0
 ENDLESS_KINDS = frozenset({"eventsource", "websocket", "ping", "media"})
@@ -287,7 +289,7 @@ def _raise_trouble(visit: Visit) -> None:
 
 
 async def _settle(visit: Visit, page: Page) -> None:
-    """Wait for the selector, or until the network has been quiet; a page that never rests is read as it is."""
+    """Wait for the selector, or until the network has been quiet, but not for ever."""
     spec = visit.job.spec
     if spec.wait_selector:
         try:
@@ -299,7 +301,8 @@ async def _settle(visit: Visit, page: Page) -> None:
                 "What the monitor waits for did not appear in time.", reason="timeout", transient=True
             ) from error
         return
-    while visit.left_s(reserve=RESERVE_S) > POLL_S:
+    ends_at = time.monotonic() + SETTLE_S
+    while time.monotonic() < ends_at and visit.left_s(reserve=RESERVE_S) > POLL_S:
         if visit.is_quiet(spec.quiet_ms / 1000):
             return
         await asyncio.sleep(POLL_S)

@@ -19,7 +19,7 @@ from monitoring.fetching.guard import AddressPolicy
 from monitoring.fetching.http import fetch_many
 from tests.fetching.server import response, serve
 
-DEADLINE_S = 2.0
+DEADLINE_S = 3.0
 MAX_BYTES = 4 << 20
 MAX_GROWTH_MB = 150
 PUBLIC = "93.184.216.34"

@@ -21,6 +21,8 @@ from monitoring.fetching.http import DEFAULT_USER_AGENT, fetch, fetch_many
 from monitoring.fetching.resolver import NameBook
 from tests.fetching.server import Answer, Request, Site, redirect, response, serve
 
+# Roomy, since machines that run tests are busy; short where the deadline is what is tested.
+ROOMY = Limits(total_s=20.0, max_bytes=100_000)
 SHORT = Limits(total_s=0.5, max_bytes=100_000)
 
 
@@ -29,7 +31,7 @@ def allowing(*sites: Site, **more: Any) -> AddressPolicy:
 
 
 def make_request(url: str, **changes: Any) -> FetchRequest:
-    fields: dict[str, Any] = {"key": 1, "url": url, "limits": SHORT}
+    fields: dict[str, Any] = {"key": 1, "url": url, "limits": ROOMY}
     return FetchRequest(**fields | changes)
 
 
@@ -67,7 +69,7 @@ def test_a_page_becomes_a_capture() -> None:
     assert (got.header("etag"), len(got.header("X-Long"))) == ('"a"', 20000)
     assert (got.peer_address, got.certificate_sha256, got.redirects) == ("127.0.0.1", "", ())
     assert before <= got.started_at <= datetime.now(UTC)
-    assert 0 <= got.duration_ms < 500
+    assert 0 <= got.duration_ms < 20_000
 
 
 def test_the_request_says_who_asks_and_nothing_else() -> None:
@@ -317,10 +319,12 @@ def test_a_name_server_that_never_answers_costs_one_deadline() -> None:
         await asyncio.Event().wait()
         return []
 
-    outcome = asyncio.run(fetch(make_request("http://slow.example/"), policy=AddressPolicy(), lookup=silent))
+    request = make_request("http://slow.example/", limits=SHORT)
+
+    outcome = asyncio.run(fetch(request, policy=AddressPolicy(), lookup=silent))
 
     assert failure_of(outcome).reason == "timeout"
-    assert failure_of(outcome).duration_ms < 2000
+    assert failure_of(outcome).duration_ms < 2500
 
 
 # -- misbehaviour on the wire --------------------------------------------------------------------------------------
@@ -370,10 +374,10 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
     ],
 )  # fmt: skip
 def test_misbehaviour_ends_in_a_failure_within_the_deadline(answer: Answer, reason: str) -> None:
-    got = failure_of(fetched({"/": answer}))
+    got = failure_of(fetched({"/": answer}, limits=SHORT if reason == "timeout" else ROOMY))
 
     assert got.reason == reason
-    assert got.duration_ms < 2500
+    assert got.duration_ms < (2500 if reason == "timeout" else 20_000)
 
 
 def test_nothing_of_a_closed_port_is_told_but_that_it_is_closed() -> None:
@@ -428,7 +432,7 @@ def over_tls(
 
     async def run() -> Outcome:
         async with serve({"/": response()}, tls=serving) as site:
-            request = make_request(f"https://{host}:{site.port}/", limits=Limits(total_s=3))
+            request = make_request(f"https://{host}:{site.port}/")
             return await fetch(request, policy=allowing(site), lookup=lookup, tls=asking)
 
     return asyncio.run(run()), digest
@@ -458,7 +462,8 @@ def test_a_certificate_that_is_not_valid_is_a_lasting_failure(bad: dict[str, Any
 def test_plain_text_where_tls_is_expected_is_a_failure() -> None:
     async def run(answer: Answer) -> Outcome:
         async with serve({"*": answer}) as site:
-            return await fetch(make_request(site.url.replace("http:", "https:")), policy=allowing(site))
+            request = make_request(site.url.replace("http:", "https:"), limits=SHORT)
+            return await fetch(request, policy=allowing(site))
 
     assert failure_of(asyncio.run(run(response()))).reason in ("tls", "timeout")
 
@@ -549,7 +554,9 @@ def test_a_hostile_page_does_not_delay_the_others() -> None:
     async def run() -> list[Outcome]:
         answers = {"/slow": wire(HEAD, forever=b"X-A: y\r\n", pause_s=0.02), "*": response()}
         async with serve(answers) as site:
-            requests = [make_request(f"{site.url}/{'slow' if key < 2 else key}", key=key) for key in range(12)]
+            limits = Limits(total_s=2.0)
+            paths = ["slow", "slow", *map(str, range(2, 12))]
+            requests = [make_request(f"{site.url}/{path}", key=key, limits=limits) for key, path in enumerate(paths)]
             return await collected(requests, policy=allowing(site), concurrency=4, per_host=3)
 
     outcomes = asyncio.run(run())
@@ -590,12 +597,12 @@ def test_large_pages_wait_for_room_without_losing_their_time(monkeypatch: pytest
 
     async def run() -> list[Outcome]:
         async with serve({"*": large, "/small": response()}) as site:
-            requests = [make_request(f"{site.url}/{key}", key=key, limits=Limits(total_s=0.4)) for key in range(4)]
+            requests = [make_request(f"{site.url}/{key}", key=key, limits=Limits(total_s=0.8)) for key in range(4)]
             requests.append(make_request(f"{site.url}/small", key=4))
             outcomes = []
             async for outcome in fetch_many(requests, policy=allowing(site), per_host=5):
                 outcomes.append(outcome)
-                await asyncio.sleep(0.2)
+                await asyncio.sleep(0.4)
             return outcomes
 
     outcomes = asyncio.run(run())
