@@ -27,7 +27,7 @@ def joined(parts: Iterable[SafeString]) -> SafeString:
 
 def _chip(text: str, name: str) -> SafeString:
     """An invisible or look-alike character: named, and shown itself only where it can't steer the text around it."""
-    harmless = text and all(unicodedata.category(char)[0] in "LNPSM" for char in text)
+    harmless = text and all(unicodedata.category(char)[0] in "LNPS" for char in text)
     shown = format_html("{}", text) if harmless else ""
     return format_html('<span class="odd">{}<span class="chip">{}</span></span>', shown, name)
 
@@ -184,7 +184,9 @@ def _tag(words: str) -> SafeString:
 
 
 def _edited(block: dict[str, Json]) -> bool:
-    return any(_side(s) != "=" for s in _segments(block))
+    # The old end of a move holds the old text unmarked; its counts say whether the new end has marks.
+    counted = bool(block.get("edits")) or any(block.get("sentences") or ())
+    return counted or any(_side(s) != "=" for s in _segments(block))
 
 
 def _moved_from(block: dict[str, Json], *, spoken: bool) -> SafeString:
