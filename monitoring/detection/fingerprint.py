@@ -64,7 +64,7 @@ def simhash(text: str) -> int:
 
     The text is taken as it is: `simhash(mask(text).text)` is the fingerprint of a text as found.
     """
-    tokens = _tokens(" ".join(text.split()))
+    tokens = _tokens(text)
     if not tokens.size:
         return 0
     shingles = _shingles(tokens)
@@ -133,15 +133,15 @@ def _tokens(text: str) -> _Hashes:
     blanked = codes.copy()
     blanked[unspaced] = 0x20
     words = _words(blanked.tobytes().decode("utf-32-le"))
-    inside = blanked != 0x20
+    inside = ~((blanked == 0x20) | ((blanked >= 9) & (blanked <= 13)))
     starts = np.flatnonzero(inside & ~np.concatenate(([False], inside[:-1])))
     order = np.argsort(np.concatenate((places, starts)), kind="stable")
     return np.concatenate((characters, words))[order]
 
 
 def _words(text: str) -> _Hashes:
-    # Only the space counts here: bytes.split() without an argument would also split at control bytes.
-    words = list(filter(None, text.encode("utf-8", "replace").split(b" ")))
+    """The hash of each word. Only ASCII white space parts words; folded text knows no other."""
+    words = text.encode("utf-8", "replace").split()
     return np.fromiter(map(xxh3_64_intdigest, words), dtype=np.uint64, count=len(words))
 
 

@@ -45,6 +45,7 @@ _TYPOGRAPHY = {
 
 _Codes = npt.NDArray[np.uint32]
 
+_MARKED = 0x80000000
 _UNKNOWN = 0xFFFFFFFF
 _SPECIAL = 0xFFFFFFFE
 _GONE = 0xFFFFFFFD
@@ -108,9 +109,12 @@ def _fold_ascii(text: str) -> str:
 
 
 def _fold(text: str) -> str:
-    """Fold to the fixed point: composing may bring together what folding took apart, rarely twice."""
-    codes = _encode(text)
-    for _ in range(8):
+    """Fold to the fixed point. One look-up a character is enough unless something joins or expands."""
+    codes = _encode(text.replace("…", "..."))
+    folded: _Codes = _table()[codes]
+    if int(folded.max(initial=0)) < _MARKED:
+        return _decode(folded)
+    for _ in range(8):  # composing may bring together what folding took apart, rarely twice
         codes = _translate(_compose(codes))
         composed = _compose(codes)
         if composed is codes or np.array_equal(composed, codes):
@@ -147,24 +151,24 @@ def _translate(codes: _Codes) -> _Codes:
     """Each character folded by itself, through a table that fills as characters are met."""
     table = _table()
     folded: _Codes = table[codes]
-    highest = int(folded.max(initial=0))
-    if highest == _UNKNOWN:
+    if int(folded.max(initial=0)) == _UNKNOWN:
         for code in np.unique(codes[folded == _UNKNOWN]).tolist():
             table[code] = _entry(code)
-        return _translate(codes)
-    if highest < _GONE:
-        return folded
+        folded = table[codes]
     special = folded == _SPECIAL
-    if not special.any():
-        kept: _Codes = folded[folded != _GONE]
-        return kept
-    longer = {code: _fold_char(chr(code)) for code in np.unique(codes[special]).tolist()}
-    text = _decode(codes)
+    if special.any():
+        longer = {code: _fold_char(chr(code)) for code in np.unique(codes[special]).tolist()}
+        return _translate(_encode(_expand(_decode(codes), longer)))
+    kept: _Codes = folded[folded != _GONE]
+    return kept & np.uint32(~_MARKED & 0xFFFFFFFF)
+
+
+def _expand(text: str, longer: dict[int, str]) -> str:
     if len(longer) > 8:
-        return _translate(_encode(text.translate(longer)))
+        return text.translate(longer)
     for code, plain in longer.items():
         text = text.replace(chr(code), plain)
-    return _translate(_encode(text))
+    return text
 
 
 @lru_cache(maxsize=1)
@@ -188,18 +192,25 @@ def _composing() -> npt.NDArray[np.bool_]:
 
 @lru_cache(maxsize=1)
 def _table() -> _Codes:
-    """Code point -> folded code point, or a mark: not met yet, dropped, folds to several.
+    """Code point -> folded code point, or a sign: not met yet, dropped, folds to several.
 
-    A memo of a pure function (4 MB a process), so filling it lazily changes no result.
+    A result that may join with what stands before it bears a mark, so that the largest entry of a text
+    says whether the look-up was all there is to do. A memo of a pure function (4 MB a process):
+    filling it lazily changes no result.
     """
-    return np.full(0x110000, _UNKNOWN, dtype=np.uint32)
+    table = np.full(0x110000, _UNKNOWN, dtype=np.uint32)
+    for code in range(0x20, 0x250):
+        table[code] = _entry(code)
+    return table
 
 
 def _entry(code: int) -> int:
     folded = _fold_char(chr(code))
     if not folded:
         return _GONE
-    return ord(folded) if len(folded) == 1 else _SPECIAL
+    if len(folded) > 1:
+        return _SPECIAL
+    return ord(folded) | (_MARKED if _composing()[ord(folded)] or _composing()[code] else 0)
 
 
 def _fold_char(char: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Protocol, cast
 
 import re2
@@ -18,6 +18,8 @@ import re2
 from .volatile_table import KEEP, KEEPS, ROWS, VOLATILE_VERSION, Row
 
 __all__ = ["VOLATILE_VERSION", "Span", "find"]
+
+FRAGMENT_LIMIT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +44,16 @@ class _Pattern(Protocol):
 
 
 def find(folded: str) -> tuple[Span, ...]:
-    """The volatile fragments of folded text (see `normalise`), in order, without overlap."""
+    """The volatile fragments of folded text (see `normalise`), in order, without overlap.
+
+    Only the first FRAGMENT_LIMIT candidates are looked at: no page has more, but for one that wants to
+    keep the machine busy, and what lies beyond simply counts as text.
+    """
     data = folded.encode("utf-8", "replace")
     spans: list[Span] = []
     at_byte = at_char = 0
     ascii_only = len(data) == len(folded)
-    for match in _everything().finditer(data):
+    for match in islice(_everything().finditer(data), FRAGMENT_LIMIT):
         start, end = match.span()
         cls = _class_of(data[start:end])
         if cls == KEEP:
