@@ -54,6 +54,15 @@ def test_one_number_is_one_replacement() -> None:
         ("30 Nov 2026", "31 Jan 2027"),
         ("30. November 2026", "1. Dezember 2026"),
         ("November 30, 2026", "November 1, 2026"),
+        ("Nov. 30, 2026", "Dec. 1, 2026"),
+        ("5 May", "6 May"),
+        ("1er janvier 2026", "15 février 2026"),
+        ("30 de noviembre de 2026", "1 de enero de 2027"),
+        ("30 listopada 2026", "1 grudnia 2026"),
+        ("30 maart 2026", "1 mei 2026"),
+        ("1\u00a0200\u00a0000", "1\u00a0300\u00a0000"),
+        ("2026年11月30日", "2027年1月31日"),
+        ("12か月間", "24か月間"),
         ("$1,200.50", "$1,300.50"),
         ("89,00", "79,00"),
         ("jane.doe@example.com", "jane.roe@example.com"),
@@ -403,3 +412,10 @@ def test_a_quoted_sentence_is_a_sentence() -> None:
     )
 
     assert summary(document) == [("sentence-added", 1)]
+
+
+@pytest.mark.parametrize("rest", ["out of 10 people", "decimal places", "sets of data", "may follow", "general rules"])
+def test_a_number_before_a_word_is_not_a_date(rest: str) -> None:
+    document = diff(make_reading(f"There are 5 {rest}"), make_reading(f"There are 6 {rest}"))
+
+    assert only(document) == [["=", "There are "], ["-", "5"], ["+", "6"], ["=", f" {rest}"]]

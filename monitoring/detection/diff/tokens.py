@@ -32,11 +32,22 @@ _PUNCTUATION = (
     "\ufe30-\ufe4f\ufe50-\ufe6b\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
 )
 _WORD = f"[^\\s{_PUNCTUATION}{HAN}{HIRAGANA}{KATAKANA}{CLUSTERED}]"
-_MONTHS_FIRST = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
+# Month names as they are written in English, German, French, Spanish, Italian, Dutch, Portuguese and Polish; whole words,
+# because "5 out of 10" and "2 decimal places" are no dates. Abbreviations count where a year follows.
+_MONTHS_ENGLISH = "January|February|March|April|May|June|July|August|September|October|November|December"
 _MONTHS = (
-    "(?:jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez|"
-    "janv|févr|avr|juin|juil|août|déc|ene|abr|ago|dic|gen|mag|giu|lug|set|ott|mrt|mei|"
-    "sty|lut|kwi|maj|cze|lip|sie|wrz|paź|lis|gru|fev|out)[^\\W\\d_]{0,9}"
+    f"{_MONTHS_ENGLISH}|"
+    "Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember|Jänner|"
+    "janvier|février|mars|avril|mai|juin|juillet|août|septembre|octobre|novembre|décembre|"
+    "enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|"
+    "gennaio|febbraio|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre|"
+    "januari|februari|maart|april|mei|juni|juli|augustus|september|oktober|november|december|"
+    "janeiro|fevereiro|março|maio|junho|julho|setembro|outubro|novembro|dezembro|"
+    "stycznia|lutego|marca|kwietnia|maja|czerwca|lipca|sierpnia|września|października|listopada|grudnia"
+)
+_MONTHS_SHORT = (
+    "[Jj]an|[Ff]e[bv]|[Mm]ar|[Mm]är|[Mm]rt|[Aa]pr|[Aa]br|[Mm]ay|[Mm]ag|[Mm]ei|[Jj]un|[Gg]iu|[Jj]ul|[Ll]ug|[Aa]ug|[Aa]go|"
+    "[Ss]ept?|[Ss]et|[Oo][ck]t|[Oo]tt|[Oo]ut|[Nn]ov|[Dd]e[cz]|[Dd]ic|[Ee]ne|[Gg]en|janv|févr|avr|juil|déc"
 )
 _COUNTERS = "[か月ヶカ年日円個回名件時分秒人間台条項歳％]"
 
@@ -45,10 +56,12 @@ _RULES = (
     r"[a-z]{1,40}(?= )",
     # URLs; what ends a sentence after one is not part of it.
     r"(?:[Hh][Tt][Tt][Pp][Ss]?://|www\.)[^\s<>\"“”「」『』、。（）]{0,400}[^\s<>\"“”「」『』、。（）.,;:!?)\]]",
-    # 30 November 2026, 30. Nov., 1er janvier 2026, 30 de noviembre de 2026
-    rf"\d{{1,2}}(?:\.|er|st|nd|rd|th|º)?\s(?:de\s)?(?i:{_MONTHS})\b\.?(?:\s(?:de\s)?\d{{4}}\b)?",
-    # November 30, 2026
-    rf"(?=[JFMASOND]){_MONTHS_FIRST}\.?\s\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s\d{{4}}\b)?",
+    # 30 November 2026, 30 Nov 2026, 1er janvier 2026, 30 de noviembre de 2026; 30. November
+    rf"\d{{1,2}}(?:\.|er|st|nd|rd|th|º)?\s(?:de\s)?(?:"
+    rf"(?:{_MONTHS}|(?:{_MONTHS_SHORT})\.?)\s(?:de\s)?\d{{4}}|(?:{_MONTHS}))\b",
+    # November 30, 2026; Nov 30, 2026; November 30
+    rf"(?=[JFMASOND])(?:(?:{_MONTHS_ENGLISH}|(?:{_MONTHS_SHORT})\.?)\s\d{{1,2}}(?:st|nd|rd|th)?,?\s\d{{4}}|"
+    rf"(?:{_MONTHS_ENGLISH})\s\d{{1,2}}(?:st|nd|rd|th)?)\b",
     # 2026年11月30日, 24か月間
     rf"\d{{1,4}}年\d{{1,2}}月(?:\d{{1,2}}日)?|\d[\d,.]{{0,20}}{_COUNTERS}{{1,4}}",
     # 1 200 000
