@@ -53,10 +53,14 @@ def text_hash(reading: Reading) -> str:
     A keyed-strength hash, because an equal value ends the comparison: nobody must be able to build two
     pages that share it.
     """
-    digest = hashlib.blake2b(digest_size=16)
+    parts: list[str] = []
+    surface = None
     for block in reading.blocks:
-        digest.update(f"{block.surface}\x1f{block.text}\x1e".encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
+        if block.surface is not surface:  # compared by identity: an enum's own text is slow to ask for
+            surface = block.surface
+            parts.append(f"\x1d{surface.value}")
+        parts.append(f"\x1f{len(block.text)}:{block.text}")
+    return hashlib.blake2b("".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def simhash(text: str) -> int:
