@@ -419,3 +419,9 @@ def test_a_number_before_a_word_is_not_a_date(rest: str) -> None:
     document = diff(make_reading(f"There are 5 {rest}"), make_reading(f"There are 6 {rest}"))
 
     assert only(document) == [["=", "There are "], ["-", "5"], ["+", "6"], ["=", f" {rest}"]]
+
+
+def test_dividers_are_no_words() -> None:
+    document = diff(make_reading("Start."), make_reading("Start.", "Fee | 10 euro – monthly"))
+
+    assert (document["added"], document["total"]) == (4, 5)

@@ -88,6 +88,7 @@ _UNSPACED = re.compile(f"[{HAN}{HIRAGANA}{KATAKANA}{CLUSTERED}]")
 _RUN = re.compile(r"\s*\S+")
 _NOT_COUNTED = re.compile(f"[\\s{_PUNCTUATION}]+")
 
+_DIVIDERS = (" | ", " - ", " – ", " — ", " · ", " • ")
 _SINGLE_QUOTES = "\u2018\u2019\u201a\u201b\u2032\u02bc"
 _DOUBLE_QUOTES = "\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb"
 _QUOTE = re.compile(f"[{_SINGLE_QUOTES}{_DOUBLE_QUOTES}]")
@@ -147,6 +148,7 @@ def count_units(text: str) -> int:
     """Words of a text without tokenising it; characters of unspaced scripts count one each."""
     if not is_unspaced(text):
         # Counting spaces makes no list; on a text this long the estimate does.
-        return len(text.split()) if len(text) < 100_000 else text.count(" ") + 1
+        words = len(text.split()) if len(text) < 100_000 else text.count(" ") + 1
+        return words - sum(map(text.count, _DIVIDERS))
     unspaced = len(_UNSPACED.findall(text))
     return unspaced + len(_NOT_COUNTED.sub(" ", _UNSPACED.sub(" ", text)).split())
