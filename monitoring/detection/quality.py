@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from itertools import islice
 from urllib.parse import urlsplit
 
 from . import quality_phrases as said
@@ -109,18 +110,18 @@ class _Shape:
     """The amounts of a reading; each is measured when first asked for."""
 
     def __init__(self, reading: Reading) -> None:
-        self._reading = reading
+        self.visible = reading.visible
 
     @cached_property
     def words(self) -> int:
         """Words that a reader sees."""
-        return sum(map(_words, self._reading.visible))
+        return sum(map(_words, self.visible))
 
     @cached_property
     def blocks(self) -> dict[str, int]:
         """The blocks of prose: folded text and its number of words."""
         found: dict[str, int] = {}
-        for block in self._reading.visible:
+        for block in self.visible:
             count = _words(block)
             if count >= 8 and block.link_density < 0.5:
                 found[normalise(block.text)] = count
@@ -171,7 +172,7 @@ class _Case:
         """Whether at least half of what the baseline said outside links is still there, however short."""
         if self.baseline is None:
             return False
-        now = {b.text for b in self.reading.visible}
+        now = {b.text for b in self.shape.visible}
         then = {b.text: _words(b) for b in self.baseline.visible if b.link_density < 0.5}
         return sum(w for text, w in then.items() if text in now) >= 0.5 * max(1, sum(then.values()))
 
@@ -204,7 +205,7 @@ class _Case:
     @cached_property
     def heads(self) -> str:
         """The title and the first headings, when they are short enough to be a message."""
-        heads = [b.text for b in self.reading.visible if b.heading][:3]
+        heads = list(islice((b.text for b in self.shape.visible if b.heading), 3))
         return "\n".join(h for h in (self.title, *map(normalise, heads)) if len(h) < 120)
 
     @cached_property
@@ -358,7 +359,7 @@ def _by_ending(case: _Case) -> Quality | None:
     before = case.before
     if before is None or case.baseline is None or not case.lesser or case.new_prose > 20:
         return None
-    mine = [b.text for b in case.reading.visible]
+    mine = [b.text for b in case.shape.visible]
     theirs = [b.text for b in case.baseline.visible]
     same = sum(a == b for a, b in zip(mine[:-1], theirs, strict=False))
     if len(mine) <= 1 or same >= 0.8 * (len(mine) - 1):
@@ -444,7 +445,7 @@ def _by_phrases(case: _Case) -> Quality | None:
 
 def _by_number(case: _Case) -> Quality | None:
     """A bare status number for a title or heading, on a page with next to no prose."""
-    if case.stands or case.shape.words > LONG_WORDS or case.other_prose > LITTLE_PROSE:
+    if case.shape.words > LONG_WORDS or case.stands or case.other_prose > LITTLE_PROSE:
         return None
     found = _STATUS_TITLE.search(case.heads)
     if found is None or (case.baseline is not None and found.group() in normalise(case.baseline.title)):
@@ -545,7 +546,7 @@ def _by_contrast(case: _Case) -> Quality | None:
 def _by_home(case: _Case) -> Quality | None:
     """Another page, whose markup names the root of the site as its own address."""
     before = case.before
-    if before is None or before.prose < BASELINE_WORDS or not _is_home(case) or case.retained > 0.03:
+    if before is None or not _is_home(case) or before.prose < BASELINE_WORDS or case.retained > 0.03:
         return None
     return Quality(
         State.BLOCKED, "redirect-home", "The site showed its home page in place of the page.", (_amounts(case),)
