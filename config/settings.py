@@ -267,7 +267,11 @@ Q_CLUSTER = {
 CHROMIUM = env.text("TIDELINE_CHROMIUM")
 USER_AGENT = env.text("TIDELINE_USER_AGENT", f"Mozilla/5.0 (compatible; Tideline/{VERSION})")
 FETCH_CONCURRENCY = env.number("TIDELINE_FETCH_CONCURRENCY", 20, low=1, high=200)
+# A change is looked at twice before it is raised: so many seconds lie between the two fetches.
+CONFIRM_DELAY_S = env.number("TIDELINE_CONFIRM_DELAY_S", 4, low=0, high=60)
 EXTRA_PORTS = env.numbers("TIDELINE_EXTRA_PORTS", low=1, high=65535)
+# Proxies of vantages that may stand on private addresses, as host:port; any other proxy has to be public.
+TRUSTED_PROXIES = env.words("TIDELINE_TRUSTED_PROXIES")
 # Workers reach the product's own sample pages here; another machine's workers need the web address.
 SAMPLE_ORIGIN = env.text(
     "TIDELINE_SAMPLE_ORIGIN", APP_ORIGIN if APP_ORIGIN.startswith("http://") else "http://127.0.0.1:8000"

@@ -45,6 +45,7 @@ class Check(models.Model):
     visible_difference = models.BooleanField(default=False)
     reasons = models.JSONField(default=list, blank=True)
     delta = models.BinaryField(default=b"", blank=True)
+    quiet_slots = models.BinaryField(default=b"", blank=True)  # what moved between this capture and one just before it
     rebased = models.BooleanField(default=False)  # this check's capture became the baseline
     fields = models.JSONField(default=dict, blank=True)
     snapshot = models.ForeignKey(Snapshot, on_delete=models.SET_NULL, null=True, blank=True, related_name="checks")

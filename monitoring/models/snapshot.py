@@ -34,6 +34,7 @@ class Snapshot(models.Model):
         AUDIT = "audit", _("audit")
         NOISE = "noise", _("noise, kept for a while")
         BLOCKED = "blocked", _("blocked")
+        CONFIRMATION = "confirmation", _("first of two captures that confirm a change")
         CALIBRATION = "calibration", _("calibration")
 
     monitor = models.ForeignKey(Monitor, on_delete=models.CASCADE, related_name="snapshots")

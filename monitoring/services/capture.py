@@ -25,18 +25,23 @@ from django.utils import timezone
 from monitoring.fetching.capture import Exemption, FetchRequest, Outcome, RenderSpec, VantageSpec
 from monitoring.fetching.guard import AddressPolicy
 from monitoring.fetching.http import fetch_many
-from monitoring.models import Monitor, Renderer, Vantage
+from monitoring.models import Change, Monitor, Renderer, Vantage
 from monitoring.services import schedule
 from monitoring.services.egress import address_policy
-from monitoring.services.judge import audit_due, judge_capture, stale_baseline
+from monitoring.services.findings import Finding
+from monitoring.services.judge import audit_due, confirm_capture, judge_capture, stale_baseline
 from monitoring.services.record import StaleLeaseError, record
-from monitoring.services.rules import Rules, rules_of
+from monitoring.services.rules import rules_of
 
 logger = logging.getLogger(__name__)
 
 BUDGET_S = 180.0
 HANDOVER = 8  # outcomes that wait between the loop and the judge; they hold whole pages
 TRUST_EVERY = 20  # every so many visits a page is asked for without conditions: a 304 is not believed for ever
+REQUEST_S = 15.0  # left of the budget, at least, for a second fetch
+MOST_DOUBTFUL = 40
+MOST_DOUBTFUL_BYTES = 1_000_000
+_CONFIRMED_KINDS = frozenset({Change.Kind.CONTENT, Change.Kind.FIELD})
 SAMPLE_PREFIX = "/sample/"
 
 
@@ -120,6 +125,7 @@ class _Batch:
         self.monitors = {m.pk: m for m in sorted(rows, key=lambda m: order.get(m.pk, len(order)))}
         self.rules = rules_of(self.monitors.values())
         self.counts: Counter[str] = Counter()
+        self.doubtful: dict[int, Finding] = {}
 
     def run(self) -> Counter[str]:
         """Pages over HTTP together, then those for the browser one by one."""
@@ -130,6 +136,7 @@ class _Batch:
         with _Fetcher(waves, policy, left_s=self._left_s()) as fetcher:
             for outcome in fetcher.outcomes(on_wait=self._keep_alive):
                 self._handle(outcome)
+        self._confirm(policy)
         for monitor in self.monitors.values():
             if monitor.renderer == Renderer.BROWSER and self._left_s() > 0:
                 self._render(monitor, policy)
@@ -154,28 +161,79 @@ class _Batch:
             return
         self._handle(render(request_for(monitor, now=now), policy=policy, chromium_path=settings.CHROMIUM))
 
+    def _confirm(self, policy: AddressPolicy) -> None:
+        """Fetch once more what wants to open a change; what can't be fetched in time is recorded as it is."""
+        waves = self._second_waves()
+        if waves:
+            with _Fetcher(waves, policy, left_s=self._left_s()) as fetcher:
+                for outcome in fetcher.outcomes(on_wait=self._keep_alive):
+                    self._handle(outcome)
+        for pk in list(self.doubtful):
+            self._guarded(pk, lambda pk=pk: self._record(self.monitors[pk], self.doubtful.pop(pk)))  # type: ignore[misc]
+
+    def _second_waves(self) -> list[tuple[float, list[FetchRequest]]]:
+        now = timezone.now()
+        waves: dict[float, list[FetchRequest]] = {}
+        by_site: dict[int, list[int]] = {}
+        for pk in self.doubtful:
+            by_site.setdefault(self.monitors[pk].site_id, []).append(pk)
+        for pks in by_site.values():
+            site = self.monitors[pks[0]].site
+            wait = schedule.reserve(site, len(pks), now=now, after_s=settings.CONFIRM_DELAY_S)
+            for place, pk in enumerate(pks):
+                delay = float(math.ceil(wait + place * site.gap_s))
+                if delay < self._left_s() - REQUEST_S:
+                    request = request_for(self.monitors[pk], now=now)
+                    waves.setdefault(delay, []).append(replace(request, etag="", last_modified=""))
+        return sorted(waves.items())
+
     def _handle(self, outcome: Outcome) -> None:
-        """Judge and record one outcome; a bug at one monitor must not stop the others."""
-        monitor = self.monitors[outcome.key]
+        """Judge one outcome, and record it or set it aside for a second look."""
         self._keep_alive()
+        self._guarded(outcome.key, lambda: self._visit(self.monitors[outcome.key], outcome))
+
+    def _guarded(self, pk: int, work: Callable[[], None]) -> None:
+        """Do one monitor's work; a bug of ours there must not stop the others."""
         try:
-            self.counts[self._visit(monitor, outcome, self.rules[monitor.pk])] += 1
+            work()
         except StaleLeaseError:
-            logger.warning("monitor=%d lease lost, nothing written", monitor.pk)
+            logger.warning("monitor=%d lease lost, nothing written", pk)
             self.counts["lost"] += 1
         except (OperationalError, InterfaceError):
             raise  # the database is away: nothing can be recorded, the leases run out
         except Exception:
-            logger.exception("monitor=%d crashed", monitor.pk)
+            logger.exception("monitor=%d crashed", pk)
             self.counts["crashed"] += 1
-            schedule.stage_failed(monitor.pk, self.token, "judge", now=timezone.now())
+            schedule.stage_failed(pk, self.token, "judge", now=timezone.now())
 
-    def _visit(self, monitor: Monitor, outcome: Outcome, rules: Rules) -> str:
-        now = timezone.now()
+    def _visit(self, monitor: Monitor, outcome: Outcome) -> None:
+        now, rules = timezone.now(), self.rules[monitor.pk]
         if monitor.stage and not schedule.enter_stage(monitor.pk, self.token, "judge", now=now):
             raise StaleLeaseError(f"monitor {monitor.pk}")
-        finding = judge_capture(monitor, outcome, rules=rules, now=now)
-        return record(finding, monitor, token=self.token, rules=rules, now=now).outcome
+        first = self.doubtful.pop(monitor.pk, None)
+        if first is not None:
+            finding = confirm_capture(monitor, first, outcome, rules=rules, now=now)
+        else:
+            finding = judge_capture(monitor, outcome, rules=rules, now=now)
+            if self._wants_second_look(monitor, finding):
+                self.doubtful[monitor.pk] = finding
+                return
+        self._record(monitor, finding)
+
+    def _wants_second_look(self, monitor: Monitor, finding: Finding) -> bool:
+        """Whether a second fetch is worth its cost: over HTTP, for what would open a change; pages wait in memory."""
+        return (
+            finding.opens in _CONFIRMED_KINDS
+            and monitor.renderer == Renderer.HTTP
+            and len(self.doubtful) < MOST_DOUBTFUL
+            and finding.capture is not None
+            and len(finding.capture.body) <= MOST_DOUBTFUL_BYTES
+        )
+
+    def _record(self, monitor: Monitor, finding: Finding) -> None:
+        rules = self.rules[monitor.pk]
+        check = record(finding, monitor, token=self.token, rules=rules, now=timezone.now())
+        self.counts[check.outcome] += 1
 
 
 def _waves(monitors: Sequence[Monitor], *, now: datetime) -> list[tuple[float, list[FetchRequest]]]:

@@ -38,6 +38,8 @@ class Finding:
     rebase: the capture becomes the baseline. restart: and the memory begins anew with it.
     opens: the kind of change that this visit opens or folds into an open one, "" for none.
     fields: every field of the rules by name, null for one that the page does not have; None without rules.
+    earlier: the first of two captures, kept beside the second that confirmed it. quiet_slots: what moved between
+    the two (`memories.with_quiet_slots`).
     forget_bytes: the stored baseline's bytes and validators no longer prove that nothing changed.
     """
 
@@ -66,6 +68,8 @@ class Finding:
     diff: Document | None = None
     fold: Fold | None = None
     priority: int = 1
+    earlier: Capture | None = None
+    quiet_slots: bytes = b""
     suspect: str = ""
     suspect_detail: str = ""
     confirmed: bool = False

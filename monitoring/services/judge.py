@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
@@ -22,8 +22,8 @@ from monitoring.detection.explain import CJK_NEGATION, NEGATIONS
 from monitoring.detection.fields import EditState, FieldEdit, FieldValue, compare_fields, contradictions, extract_fields
 from monitoring.detection.fingerprint import fingerprint, text_hash, to_hex
 from monitoring.detection.judge import judge
-from monitoring.detection.judgement import Judgement, Kind, Settings
-from monitoring.detection.memory import Memory
+from monitoring.detection.judgement import EditKind, Judgement, Kind, Settings
+from monitoring.detection.memory import Memory, slot_hash
 from monitoring.detection.quality import PageFacts, assess
 from monitoring.detection.read import read
 from monitoring.fetching.capture import Capture, Failure
@@ -90,6 +90,34 @@ def judge_capture(
     return _Visit(monitor, fetched, rules, now, confirm).finding()
 
 
+def confirm_capture(monitor: Monitor, first: Finding, again: Fetched, *, rules: Rules, now: datetime) -> Finding:
+    """The finding of a visit that fetched twice: `first` wanted to open a change, `again` was fetched a little later.
+
+    What differs between the two moves by itself and is left out of the second judgement. Where the second fetch
+    brings no page to compare, the first finding stands and says that it is not confirmed.
+    """
+    if isinstance(again, Failure):
+        return _unconfirmed(first, again.message)
+    finding = _Visit(monitor, again, rules, now, CONFIRM, first=first).finding()
+    if not finding.good:
+        return _unconfirmed(first, finding.detail)
+    return replace(
+        finding,
+        duration_ms=first.duration_ms + finding.duration_ms,
+        earlier=first.capture if first.raw_sha256 != finding.raw_sha256 else None,
+        reasons=(*finding.reasons, _CONFIRMED if finding.opens is not None else _PASSED),
+    )
+
+
+_CONFIRMED = {"code": "confirmed", "text": "A second fetch shortly after showed the same change.", "data": {}}
+_PASSED = {"code": "not-confirmed", "text": "A second fetch shortly after showed no such change.", "data": {}}
+
+
+def _unconfirmed(first: Finding, why: str) -> Finding:
+    text = f"A second fetch to confirm this brought no page. {why}"[:_REASON_TEXT]
+    return replace(first, reasons=(*first.reasons, {"code": "unconfirmed", "text": text, "data": {}}))
+
+
 def _same_bytes(monitor: Monitor, capture: Capture, raw: str) -> bool:
     return bool(
         raw == monitor.baseline_raw_sha256
@@ -114,8 +142,18 @@ def _host(url: str) -> str:
 class _Visit:
     """One capture on its way through the gates; values that several steps need are computed once."""
 
-    def __init__(self, monitor: Monitor, capture: Capture, rules: Rules, now: datetime, confirm: Confirmation) -> None:
+    def __init__(
+        self,
+        monitor: Monitor,
+        capture: Capture,
+        rules: Rules,
+        now: datetime,
+        confirm: Confirmation,
+        *,
+        first: Finding | None = None,
+    ) -> None:
         self.monitor, self.capture, self.rules, self.now, self.confirm = monitor, capture, rules, now, confirm
+        self.first = first
         self.raw = "" if capture.not_modified else hashlib.sha256(capture.body).hexdigest()
 
     # -- readings ------------------------------------------------------------------------
@@ -328,7 +366,8 @@ class _Visit:
     def _compare(self) -> Finding:
         monitor = self.monitor
         assert monitor.baseline is not None  # noqa: S101 - `finding` sees to it
-        memory = memories.load(monitor)
+        quiet = self._quiet_slots()
+        memory = memories.with_quiet_slots(memories.load(monitor), quiet)
         fresh = fingerprint(self.reading)
         judgement = judge(
             self.baseline,
@@ -339,7 +378,12 @@ class _Visit:
             now=self.now,
             new_fingerprint=fresh,
         )
-        more: dict[str, Any] = {"judgement": judgement, "fingerprint": to_hex(fresh), "reasons": _reasons(judgement)}
+        more: dict[str, Any] = {
+            "judgement": judgement,
+            "fingerprint": to_hex(fresh),
+            "reasons": _reasons(judgement),
+            "quiet_slots": quiet,
+        }
         if judgement.kind is Kind.CONTENT:
             document = diff(self._baseline_whole(), self.whole)
             if not is_empty(document):
@@ -349,6 +393,19 @@ class _Visit:
         if self.edits:
             return self._field_change(text_moved=True, **more)
         return self._noise(judgement, more)
+
+    def _quiet_slots(self) -> bytes:
+        """The slots in which this capture differs from the one just before it: they move by themselves."""
+        if self.first is None or self.first.reading is None:
+            return b""
+        before, after = self.first.reading, self.reading
+        found = judge(before, after, Memory(), settings=settings_of(self.monitor, self.rules))
+        slots = set()
+        for edit in found.edits:
+            if edit.kind is not EditKind.MOVED:
+                slots |= {slot_hash(before.blocks[edit.old].slot)} if edit.old >= 0 else set()
+                slots |= {slot_hash(after.blocks[edit.new].slot)} if edit.new >= 0 else set()
+        return memories.pack_slots(slots)
 
     def _content(self, judgement: Judgement, memory: Memory, document: Document, more: dict[str, Any]) -> Finding:
         more["reasons"] += tuple(_sentence(edit) for edit in self.edits) + self.denied

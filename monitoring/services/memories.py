@@ -7,13 +7,15 @@ bytes are always the fold of the checks up to `folded_check_no`, and can be thro
 from __future__ import annotations
 
 import logging
+import struct
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from django.db.models import QuerySet
 
-from monitoring.detection.memory import Memory, MemoryFormatError
+from monitoring.detection.memory import Memory, MemoryFormatError, SlotPast
 from monitoring.models import CalibrationRun, Check, Monitor, MonitorMemory, Outcome
 
 logger = logging.getLogger(__name__)
@@ -21,6 +23,8 @@ logger = logging.getLogger(__name__)
 FIRST_CAPTURE = "first-capture"
 OUR_CHANGE = "our-change"
 RESTARTS = (FIRST_CAPTURE, OUR_CHANGE)
+MOST_QUIET_SLOTS = 300
+_MOST_MOVES = 0xFFFF
 _GOOD = (Outcome.NONE, Outcome.NOISE, Outcome.CONTENT, Outcome.FIELD)
 
 
@@ -48,6 +52,31 @@ def rebuild(monitor_id: int, *, until: int | None = None) -> Memory:
     return _folded(Memory.start(start[1]), checks.filter(check_no__gt=start[0]), _quiet(monitor_id, since=start[1]))
 
 
+def pack_slots(slots: Iterable[int]) -> bytes:
+    """Slot hashes as they are stored with a check: at most `MOST_QUIET_SLOTS`, in one order."""
+    kept = sorted(set(slots))[:MOST_QUIET_SLOTS]
+    return struct.pack(f"<{len(kept)}I", *kept)
+
+
+def with_quiet_slots(memory: Memory, packed: bytes) -> Memory:
+    """The memory once these slots were seen to differ between two captures taken right after each other.
+
+    Only that they move is learned, not what they showed: a text that both captures have is not known by this.
+    """
+    if not packed:
+        return memory
+    slots = dict(memory.slots)
+    for slot in struct.unpack(f"<{len(packed) // 4}I", packed):
+        past = slots.get(slot) or SlotPast(first_visit=memory.visits)
+        slots[slot] = replace(
+            past,
+            moves=min(past.moves + 1, _MOST_MOVES),
+            quiet_moves=min(past.quiet_moves + 1, _MOST_MOVES),
+            last_visit=memory.visits,
+        )
+    return replace(memory, slots=slots)
+
+
 def _checks(monitor_id: int) -> QuerySet[Check]:
     return Check.objects.filter(monitor_id=monitor_id, outcome__in=_GOOD)
 
@@ -62,11 +91,11 @@ def _quiet(monitor_id: int, *, since: datetime) -> list[tuple[bytes, datetime]]:
 def _folded(memory: Memory, checks: QuerySet[Check], quiet: Sequence[tuple[bytes, datetime]] = ()) -> Memory:
     """Checks in their order; each quiet fetch goes before the first check that started after it."""
     waiting = deque(quiet)
-    rows = checks.order_by("check_no").values_list("delta", "started_at", "rebased")
-    for delta, at, rebased in rows.iterator(chunk_size=500):
+    rows = checks.order_by("check_no").values_list("delta", "started_at", "rebased", "quiet_slots")
+    for delta, at, rebased, quiet_slots in rows.iterator(chunk_size=500):
         while waiting and waiting[0][1] <= at:
             memory = memory.fold(*waiting.popleft(), rebased=False, quiet=True)
-        memory = memory.fold(bytes(delta), at, rebased=rebased)
+        memory = with_quiet_slots(memory, bytes(quiet_slots)).fold(bytes(delta), at, rebased=rebased)
     for seen, at in waiting:
         memory = memory.fold(seen, at, rebased=False, quiet=True)
     return memory

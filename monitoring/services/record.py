@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -41,6 +41,7 @@ NOISE_SNAPSHOTS = 20  # newest ones kept per monitor
 BLOCKED_SNAPSHOTS = 5
 SEARCH_CHARS = 8_000
 CHECK_REASONS = 12
+CONFIRMATION_KEPT = timedelta(days=365)
 
 
 class StaleLeaseError(Exception):
@@ -49,10 +50,11 @@ class StaleLeaseError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The payloads of a capture that is kept."""
+    """The payloads of what is kept: the capture, and the one before it that it confirms."""
 
     page: Payload
     screenshot: Payload | None
+    earlier: Payload | None
 
 
 def record(finding: Finding, monitor: Monitor, *, token: str, rules: Rules, now: datetime) -> Check:
@@ -64,7 +66,7 @@ def record(finding: Finding, monitor: Monitor, *, token: str, rules: Rules, now:
     kept = None
     if finding.keep is not None and finding.capture is not None:
         try:
-            kept = _store(finding.capture)
+            kept = _store(finding.capture, finding.earlier)
         except storage.StorageError as error:
             logger.error("monitor=%d kept nothing: %s", monitor.pk, error)
             finding = _without_storage(finding)
@@ -78,9 +80,10 @@ def record(finding: Finding, monitor: Monitor, *, token: str, rules: Rules, now:
         raise
 
 
-def _store(capture: Capture) -> Kept:
+def _store(capture: Capture, earlier: Capture | None) -> Kept:
     page = storage.put(capture.body)
-    return Kept(page, storage.put(capture.screenshot) if capture.screenshot else None)
+    screenshot = storage.put(capture.screenshot) if capture.screenshot else None
+    return Kept(page, screenshot, storage.put(earlier.body) if earlier else None)
 
 
 def _without_storage(finding: Finding) -> Finding:
@@ -97,7 +100,9 @@ def _without_storage(finding: Finding) -> Finding:
 
 def _write(finding: Finding, monitor: Monitor, kept: Kept | None, *, token: str, rules: Rules, now: datetime) -> Check:
     number = monitor.check_no + 1
-    snapshot = _snapshot(finding, monitor, kept, now) if kept else None
+    snapshot = _snapshot(finding, monitor, kept) if kept else None
+    if kept is not None and kept.earlier is not None:
+        _earlier_snapshot(finding, monitor, kept.earlier, now)
     visit = _next_visit(finding, monitor, number, now)
     check = _check(finding, monitor, number, snapshot, visit)
     change = _open_or_fold(finding, monitor, check, snapshot, now)
@@ -149,6 +154,7 @@ def _check(
         visible_difference=judged.visible_difference if judged else False,
         reasons=scrubbed(list(finding.reasons[:CHECK_REASONS])),
         delta=judged.delta if judged else b"",
+        quiet_slots=finding.quiet_slots,
         rebased=finding.rebase,
         fields=_present(finding.fields),
         snapshot=snapshot,
@@ -158,30 +164,56 @@ def _check(
     )
 
 
-def _snapshot(finding: Finding, monitor: Monitor, kept: Kept, now: datetime) -> Snapshot:
+def _snapshot(finding: Finding, monitor: Monitor, kept: Kept) -> Snapshot:
     capture, reading = finding.capture, finding.reading
     assert capture is not None  # noqa: S101 - `kept` exists only with both
     assert finding.keep is not None  # noqa: S101
-    vantage = monitor.vantage
     return Snapshot.objects.create(
         monitor=monitor,
         role=finding.keep,
         payload=kept.page,
         screenshot=kept.screenshot,
-        taken_at=capture.started_at,
-        duration_ms=capture.duration_ms,
-        url=capture.url[:2000],
-        final_url=capture.final_url[:2000],
-        status=capture.status,
-        headers=scrubbed([list(pair) for pair in capture.headers]),
-        redirects=[{"status": hop.status, "url": hop.url, "location": hop.location} for hop in capture.redirects],
-        peer_address=capture.peer_address[:60],
-        certificate_sha256=capture.certificate_sha256,
-        content_type=capture.content_type[:200],
-        charset=capture.charset[:40],
-        charset_source=capture.charset_source[:20],
-        rendered=capture.rendered,
-        vantage={
+        title=scrubbed(reading.title)[:400] if reading else "",
+        language=reading.lang[:20] if reading else "",
+        fingerprint=finding.fingerprint,
+        text_hash=finding.text_hash,
+        region_path=reading.region_path[:1000] if reading else monitor.region_path,
+        fields=_present(finding.fields),
+        expires_at=finding.expires_at,
+        **_how_taken(capture, monitor),
+    )
+
+
+def _earlier_snapshot(finding: Finding, monitor: Monitor, payload: Payload, now: datetime) -> None:
+    """The first of two captures; it stays as long as the second would without a change that refers to it."""
+    assert finding.earlier is not None  # noqa: S101 - its payload was stored
+    Snapshot.objects.create(
+        monitor=monitor,
+        role=Snapshot.Role.CONFIRMATION,
+        payload=payload,
+        expires_at=finding.expires_at or now + CONFIRMATION_KEPT,
+        **_how_taken(finding.earlier, monitor),
+    )
+
+
+def _how_taken(capture: Capture, monitor: Monitor) -> dict[str, Any]:
+    """The columns of a snapshot that say when, whence and as whom it was taken."""
+    vantage = monitor.vantage
+    return {
+        "taken_at": capture.started_at,
+        "duration_ms": capture.duration_ms,
+        "url": capture.url[:2000],
+        "final_url": capture.final_url[:2000],
+        "status": capture.status,
+        "headers": scrubbed([list(pair) for pair in capture.headers]),
+        "redirects": [{"status": hop.status, "url": hop.url, "location": hop.location} for hop in capture.redirects],
+        "peer_address": capture.peer_address[:60],
+        "certificate_sha256": capture.certificate_sha256,
+        "content_type": capture.content_type[:200],
+        "charset": capture.charset[:40],
+        "charset_source": capture.charset_source[:20],
+        "rendered": capture.rendered,
+        "vantage": {
             "name": vantage.name,
             "country": vantage.country,
             "language": vantage.language,
@@ -189,16 +221,9 @@ def _snapshot(finding: Finding, monitor: Monitor, kept: Kept, now: datetime) -> 
             "time_zone": vantage.time_zone,
             "viewport": [vantage.viewport_width, vantage.viewport_height],
         },
-        title=scrubbed(reading.title)[:400] if reading else "",
-        language=reading.lang[:20] if reading else "",
-        fingerprint=finding.fingerprint,
-        text_hash=finding.text_hash,
-        region_path=reading.region_path[:1000] if reading else monitor.region_path,
-        fields=_present(finding.fields),
-        detector_version=DETECTOR,
-        product_version=settings.VERSION,
-        expires_at=finding.expires_at,
-    )
+        "detector_version": DETECTOR,
+        "product_version": settings.VERSION,
+    }
 
 
 def _present(fields: dict[str, Any] | None) -> dict[str, Any]:

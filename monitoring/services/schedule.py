@@ -120,6 +120,20 @@ def _reserve(site_id: int, wanted: int, now: datetime) -> int:
     return places if won else 0
 
 
+def reserve(site: Site, wanted: int, *, now: datetime, after_s: float) -> float:
+    """Seconds from now at which `wanted` requests in a row may begin, not before `after_s`; their slots are taken."""
+    earliest = now + timedelta(seconds=after_s)
+    if site.gap_s <= 0:
+        return after_s
+    for _ in range(CLAIM_PASSES):
+        free = Site.objects.values_list("next_free_at", flat=True).get(pk=site.pk)
+        start = max(earliest, free or earliest)
+        later = start + timedelta(seconds=site.gap_s * wanted)
+        if Site.objects.filter(pk=site.pk, next_free_at=free).update(next_free_at=later):
+            return (start - now).total_seconds()
+    return (start - now).total_seconds()
+
+
 def _split(ids: list[int]) -> Iterable[list[int]]:
     """Batches for the workers there are: few and large, but one for each worker when there is enough work."""
     if not ids:

@@ -21,6 +21,7 @@ def site(settings: Any) -> Iterator[LocalSite]:
     """A site on loopback that the address guard lets through."""
     local = LocalSite()
     settings.TEST_ALLOWED_ADDRESSES = [local.address]
+    settings.CONFIRM_DELAY_S = 0
     yield local
     local.close()
 

@@ -23,6 +23,7 @@ class LocalSite:
 
     def __init__(self, *, delay_s: float = 0.0) -> None:
         self.pages: dict[str, Page] = {}
+        self.rows: dict[str, list[Page]] = {}
         self.visits: Counter[str] = Counter()
         self.asked: dict[str, dict[str, str]] = {}
         site = self
@@ -35,7 +36,7 @@ class LocalSite:
                     time.sleep(delay_s)
                 site.visits[self.path] += 1
                 site.asked[self.path] = {name.lower(): value for name, value in self.headers.items()}
-                page = site.pages.get(self.path) or Page(b"<p>not here</p>", status=404)
+                page = site.next_page(self.path) or Page(b"<p>not here</p>", status=404)
                 tag = page.headers.get("ETag")
                 if tag and self.headers.get("If-None-Match") == tag:
                     page = Page(b"", status=304, headers={"ETag": tag})
@@ -66,6 +67,18 @@ class LocalSite:
         """Set what a path answers; header names are written with underscores. Gives its address."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         self.pages[path] = Page(html.encode(), status=status, headers=named)
+        return self.url(path)
+
+    def next_page(self, path: str) -> Page | None:
+        """What a path answers now; of several bodies each visit takes one, and the last one stays."""
+        waiting = self.rows.get(path)
+        if waiting:
+            self.pages[path] = waiting.pop(0)
+        return self.pages.get(path)
+
+    def put_row(self, path: str, *htmls: str | None) -> str:
+        """Set what the next visits of a path get, one after the other; None is a server error."""
+        self.rows[path] = [Page(html.encode()) if html is not None else Page(b"oops", status=500) for html in htmls]
         return self.url(path)
 
     def close(self) -> None:
