@@ -28,6 +28,7 @@ TEXT_LIMIT = 40_000  # characters of one block that are compared word by word
 STILL_VISITS = 3  # visits without a move from which a slot counts as standing still
 SHORT_WORDS = 8  # words beside the masked fragments that a stamp may have
 COPY_BLOCKS = 5  # blocks repeated from elsewhere on the page that make a second copy (a phone's layout)
+BANNER_WORDS = 80  # longest block of a consent banner
 MODULE_LIMIT = 60  # containers looked up on the other side
 FACT_LIMIT = 600  # edits of one page that are looked at one by one; a rewritten page has more
 
@@ -451,6 +452,13 @@ def _build(f: Facts, s: Scene) -> bool:
     return times == again == 1 and was == now and len(words(was)) <= 2
 
 
+def _consent(f: Facts, s: Scene) -> bool:
+    """A consent banner that came or went as a whole. A sentence changed inside one that stays is not explained."""
+    if (f.old, f.new) not in s.whole or not CONSENT.search(f.path) or f.size > BANNER_WORDS:
+        return False
+    return not f.in_main or bool(CONSENT_TEXT.search(f.block.text))
+
+
 def _placeholder(f: Facts, s: Scene) -> bool:
     return f.kind is not EditKind.REWORDED and bool(PLACEHOLDER.match(f.block.text))
 
@@ -467,6 +475,7 @@ RULES = (
     ("echo", _echo),
     ("repeat", _repeat),
     ("placeholder", _placeholder),
+    ("consent", _consent),
     ("typography", _wordless),
     ("volatile-pattern", _build),
 )

@@ -168,7 +168,7 @@ def _state(state: int, edits: Sequence[Edit], facts: Sequence[Facts], scene: Sce
     something between going and coming back.
     """
     skipped = {(e.old, e.new) for e in edits if e.explained in _STATELESS}
-    skipped |= {(f.old, f.new) for f in facts if f.masked}
+    skipped |= {(f.old, f.new) for f, e in zip(facts, edits, strict=False) if f.masked and e.explained}
     pairs = [*pairing.reworded, *((o, -1) for o in pairing.removed), *((-1, n) for n in pairing.added)]
     for o, n in pairs:
         if (o, n) in skipped:

@@ -61,6 +61,7 @@ FEATURES = (
     "few_words",
     "numbers",
     "money",
+    "named_prose",
     "negation",
     "same_words",
     "masked_day",
@@ -115,6 +116,7 @@ def features(f: Facts, scene: Scene, peers: int) -> dict[str, float]:
     advert = bool(ADVERT.search(path)) and not f.in_main
     related = bool(RELATED.search(path))
     chrome = bool(CHROME.search(path)) and not f.in_main
+    elsewhere = advert or related or (consent and whole)  # figures of an advertisement are not the page's
     plain_place = not (structure or chrome or advert or related or consent)
     reworded = f.kind is EditKind.REWORDED
     past = scene.memory.slot((f.before or block).slot)
@@ -130,7 +132,7 @@ def features(f: Facts, scene: Scene, peers: int) -> dict[str, float]:
         "structure_prose": structure and prose,
         "header": bool(HEADER.search(path)) and not f.in_main,
         "chrome": chrome,
-        "consent": consent,
+        "consent": consent and (whole or not prose),
         "consent_whole": consent and whole,
         "outside_whole": whole and not f.in_main,
         "main_whole": whole and f.in_main,
@@ -149,8 +151,9 @@ def features(f: Facts, scene: Scene, peers: int) -> dict[str, float]:
         "list_entry": block.list_id >= 0 and f.link_density <= 0.8,
         "words": math.log1p(changed) / 4,
         "few_words": f.size <= 3,
-        "numbers": f.numbers,
-        "money": f.money,
+        "numbers": f.numbers and not elsewhere,
+        "money": f.money and not elsewhere,
+        "named_prose": prose and not whole and not f.in_main and not plain_place and not structure,
         "negation": f.negation and prose,
         "same_words": f.same_words,
         "masked_day": bool(f.masked) and not f.masked & STAMP_CLASSES,

@@ -36,7 +36,9 @@ def classify(history: Sequence[str], old: str, new: str) -> str:
         return "noise"  # nothing good to compare with: the new capture would become the first baseline
     memory, at = remembered(good)
     judgement = judge(good[-1], now, memory, settings=Settings(), old_at=at, now=at + timedelta(days=1))
-    return str(Kind.NOISE if is_flap(judgement) else judgement.kind)
+    if judgement.kind is Kind.NONE or is_flap(judgement):
+        return str(Kind.NOISE)  # the bytes differ and no block does; or the page only left and came back
+    return str(judgement.kind)
 
 
 def is_flap(judgement: Judgement) -> bool:
