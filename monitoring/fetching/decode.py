@@ -31,7 +31,7 @@ def codings(header: str) -> tuple[str, ...]:
         raise Undecodable(f"The answer is compressed {len(names)} times; at most {MAX_CODINGS} are undone.")
     for name in names:
         if name not in _DECODERS:
-            raise Undecodable(f"The content encoding {name[:40]!r} is not supported; expected {ACCEPT_ENCODING}.")
+            raise Undecodable(f"The content encoding {name[:40]!a} is not supported; expected {ACCEPT_ENCODING}.")
     return names
 
 

@@ -83,7 +83,7 @@ class EgressProxy:
     """An HTTP proxy for one render. Use as an async context manager; `port` is where it listens on 127.0.0.1.
 
     Answers of its own carry `token` in the header `MARK`. `trouble` tells per "host:port" why nothing came from there, `peers` which address was connected to, and
-    `over_budget` that more than `max_bytes` came in and everything was cut off.
+    `over_budget` that more than `max_bytes` went through, both ways together, and everything was cut off.
     """
 
     def __init__(
@@ -183,9 +183,9 @@ class EgressProxy:
                 await self._relay_both(reader, writer, far_reader, far_writer)
             else:
                 far_writer.write(self._rewritten(head, target))
-                await _copy_exactly(reader, far_writer, head.length())
+                await self._copy(reader, far_writer, head.length())
                 # One request per connection: what the browser sends next may be for another host.
-                await self._relay(far_reader, writer)
+                await self._copy(far_reader, writer)
         finally:
             self._writers.discard(far_writer)
             far_writer.close()
@@ -259,9 +259,15 @@ class EgressProxy:
             lines.append(f"Proxy-Authorization: {self._upstream.authorization}")
         return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
 
-    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Everything from a site to the browser, counted."""
-        while piece := await reader.read(_PIECE):
+    async def _copy(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, length: int | None = None
+    ) -> None:
+        """Copy so many bytes, or all there are, within the budget of the render; beyond it everything is cut off."""
+        left = length
+        while left is None or left > 0:
+            piece = await reader.read(_PIECE if left is None else min(_PIECE, left))
+            if not piece:
+                return
             self._left -= len(piece)
             if self._left < 0:
                 self.over_budget = True
@@ -269,6 +275,7 @@ class EgressProxy:
                 return
             writer.write(piece)
             await writer.drain()
+            left = None if left is None else left - len(piece)
 
     async def _relay_both(
         self,
@@ -277,9 +284,9 @@ class EgressProxy:
         far_reader: asyncio.StreamReader,
         far_writer: asyncio.StreamWriter,
     ) -> None:
-        upward = asyncio.create_task(_copy_exactly(reader, far_writer, None))
+        upward = asyncio.create_task(self._copy(reader, far_writer))
         try:
-            await self._relay(far_reader, writer)
+            await self._copy(far_reader, writer)
         finally:
             upward.cancel()
             with contextlib.suppress(asyncio.CancelledError, OSError):
@@ -302,18 +309,6 @@ async def _open(
     if not addresses:
         raise LookupFailed("The name has no address.")
     raise FetchError("No connection to the site could be made.", reason="connect", transient=True)
-
-
-async def _copy_exactly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, length: int | None) -> None:
-    """Copy so many bytes, or all there are."""
-    left = length
-    while left is None or left > 0:
-        piece = await reader.read(_PIECE if left is None else min(_PIECE, left))
-        if not piece:
-            return
-        writer.write(piece)
-        await writer.drain()
-        left = None if left is None else left - len(piece)
 
 
 def _parsed(raw: bytes) -> _Head | None:

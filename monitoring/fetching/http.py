@@ -52,6 +52,7 @@ _MAX_COOKIE_BYTES = 4096
 _MAX_VALIDATOR_BYTES = 1024
 
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}(?=\s*(?:;|,|$))")
 _ETAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]*"')
 _MAGIC = (
     (b"%PDF-", "application/pdf"),
@@ -381,9 +382,9 @@ async def _capture(
     if status == 206:
         raise BrokenAnswer("The site answered with a part of the page (206) where the whole was asked for.")
     if not 200 <= status <= 599:
-        raise BrokenAnswer(f"The site answered with the status {status}, which is none.")
+        raise BrokenAnswer(f"The site answered with the status {status}, which is not that of a page.")
     header = response.headers.get("Content-Type", "")
-    content_type = header.partition(";")[0].strip().lower()[:100]
+    content_type = _media_type(header)
     if content_type.startswith(("multipart/", "audio/", "video/")):
         raise FetchError(f"The site answered with {content_type}, which is no page.", reason="unsupported-type")
     body = b"" if status == 304 else await _body(response, walk, request.limits.max_bytes)
@@ -438,6 +439,12 @@ async def _body(response: aiohttp.ClientResponse, walk: _Walk, max_bytes: int) -
             raise
     await walk.become_large()
     return decompress(raw, names, max_bytes=max_bytes)
+
+
+def _media_type(header: str) -> str:
+    """The type and subtype of a Content-Type header, or the empty string for what is none: undecodable bytes stay out."""
+    found = _MEDIA_TYPE.match(header.strip().lower())
+    return found[0] if found else ""
 
 
 def _sniffed(body: bytes, content_type: str) -> tuple[str, bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -168,6 +168,24 @@ def test_all_is_cut_off_when_too_much_comes_in() -> None:
 
     assert over
     assert got <= 200_000
+
+
+def test_a_page_cannot_send_without_end_either() -> None:
+    async def swallow(request: Request, writer: asyncio.StreamWriter) -> None:
+        await asyncio.Event().wait()
+
+    async def run() -> bool:
+        async with serve({"*": swallow}) as site, proxy_for(allowing(site), max_bytes=100_000) as proxy:
+            proxy.announce("big.example", site.port)
+            reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
+            writer.write(get(f"http://big.example:{site.port}/", "Content-Length: 9000000").encode())
+            writer.write(b"x" * 200_000)
+            with suppress(ConnectionError):
+                await reader.read()
+            writer.close()
+            return proxy.over_budget
+
+    assert asyncio.run(run())
 
 
 def test_the_vantages_proxy_is_asked_with_its_credentials() -> None:

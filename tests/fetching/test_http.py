@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import gzip
 import hashlib
+import random
 import ssl
+import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import aclosing
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -410,6 +413,45 @@ def test_other_kinds_of_text_are_read(label: str) -> None:
     got = capture_of(fetched({"/": response(b"<p>terms</p>", content_type=label)}))
 
     assert (got.is_text, got.html) == (True, "<p>terms</p>")
+
+
+def garbled(rng: random.Random) -> bytes:
+    """An answer of some kind with a few bytes changed, cut out or put in."""
+    raw = "<meta charset=utf-8><p>text €</p>".encode()
+    coding = rng.choice(["gzip", "deflate", ""])
+    raw = {"gzip": gzip.compress(raw), "deflate": zlib.compress(raw), "": raw}[coding]
+    kind = rng.choice(["text/html", "text/html; charset=shift_jis", "text/html; charset=x-user-defined", "image/png"])
+    headers = [f"Content-Encoding: {coding}"] if coding else []
+    if rng.random() < 0.3:
+        headers.append("Location: " + rng.choice(["/x", "//[::1", "http://a:b@c/", "\\\\a", "http:///", "?", "http:x"]))
+    status = rng.choice(["200 OK", "200 OK", "302 Found", "304 Not Modified", "100 Continue", "600 What"])
+    answer = bytearray(response(raw, status=status, content_type=kind, headers=tuple(headers)))
+    for _ in range(rng.choice([0, 1, 2, 5])):
+        place = rng.randrange(len(answer))
+        answer[place : place + rng.randrange(3)] = rng.randbytes(rng.randrange(3))
+    return bytes(answer)
+
+
+def test_any_answer_at_all_becomes_a_clean_outcome(caplog: pytest.LogCaptureFixture) -> None:
+    rng = random.Random(20261130)
+
+    async def behave(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(garbled(rng))
+        await writer.drain()
+
+    async def run() -> list[Outcome]:
+        async with serve({"*": behave}) as site:
+            limits = Limits(total_s=2.0, max_bytes=10_000)
+            requests = [make_request(f"{site.url}/{key}", key=key, limits=limits) for key in range(300)]
+            return await collected(requests, policy=allowing(site), concurrency=30, per_host=30, lookup=no_names)
+
+    outcomes = asyncio.run(run())
+
+    assert len(outcomes) == 300
+    assert not caplog.records
+    for outcome in outcomes:
+        for value in (*asdict(outcome).values(), *(text for pair in getattr(outcome, "headers", ()) for text in pair)):
+            str(value).encode("utf-8")
 
 
 # -- TLS -----------------------------------------------------------------------------------------------------------
