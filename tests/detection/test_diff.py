@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from monitoring.detection.blocks import Block, Reading, Surface
+from monitoring.detection.blocks import Block, Reading, Region, Surface
 from monitoring.detection.diff import Limits, apply, diff, diff_hash, first_places, rows_of, summary
 
 CHILDREN = "Children. Our services are not directed to people under 16, and we do not knowingly collect their data."
@@ -425,3 +425,11 @@ def test_dividers_are_no_words() -> None:
     document = diff(make_reading("Start."), make_reading("Start.", "Fee | 10 euro – monthly"))
 
     assert (document["added"], document["total"]) == (4, 5)
+
+
+def test_the_queue_row_prefers_the_main_region() -> None:
+    menus = [make_block(f"Menu {n}", region=Region.FURNITURE) for n in (1, 2)]
+    old = Reading((menus[0], make_block("Start.")))
+    new = Reading((menus[1], make_block("Start."), make_block("A new clause.")))
+
+    assert diff(old, new)["say"] == {"op": "added", "surface": "visible", "segments": [["+", "A new clause."]]}

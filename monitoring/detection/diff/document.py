@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from monitoring.detection.blocks import Block, Reading, Surface
@@ -45,12 +46,24 @@ class Limits:
     kept_characters: int = 400_000
 
 
-def diff(old: Reading, new: Reading, *, limits: Limits | None = None) -> Document:
+def diff(
+    old: Reading,
+    new: Reading,
+    *,
+    limits: Limits | None = None,
+    left_out_old: Mapping[int, str] = MappingProxyType({}),
+    left_out_new: Mapping[int, str] = MappingProxyType({}),
+) -> Document:
     """The readable difference of two readings, as the document that docs/contracts.md describes.
 
+    left_out_old, left_out_new: what a judgement explained as noise, by index into each reading's blocks, with the
+    rule's code. A changed block that is left out on all its sides is no place and isn't counted; it stands in a fold.
     The same input gives the same document on every machine: what may be spent is counted in operations.
     """
-    return _Builder(old, new, limits or Limits()).document()
+    builder = _Builder(old, new, limits or Limits())
+    builder.noise = {id(old.blocks[i]): code for i, code in left_out_old.items()}
+    builder.noise |= {id(new.blocks[i]): code for i, code in left_out_new.items()}
+    return builder.document()
 
 
 @dataclass(slots=True)
@@ -62,6 +75,7 @@ class _Row:
     new: int
     wording: Wording | None = None
     pair: int = 0
+    left_out: str = ""
 
 
 class _Builder:
@@ -81,6 +95,8 @@ class _Builder:
         self.cut = 0
         self.shortened = False
         self.moves = 0
+        self.noise: dict[int, str] = {}  # by identity: equal blocks may stand in many places
+        self.left_out = 0
 
     def document(self) -> Document:
         blocks = self._visible()
@@ -99,6 +115,7 @@ class _Builder:
             "simplified": self.work.simplified or self.shortened or self.rest > 0,
             "cut": self.cut,
             "rest": self.rest,
+            "left_out": self.left_out,
             "counts": self.counts,
             "ignored": {
                 "whitespace": self.ignored.whitespace,
@@ -122,6 +139,7 @@ class _Builder:
     def _visible(self) -> list[BlockRow]:
         old, new = self.old.visible, self.new.visible
         rows = self._rows(old, new)
+        self._leave_out(rows, old, new)
         keep = _context(rows, new)
         return _folded(self._written(rows, old, new, keep, numbered=True), keep)
 
@@ -130,6 +148,8 @@ class _Builder:
         old = tuple(b for b in self.old.blocks if b.surface is not Surface.VISIBLE)
         new = tuple(b for b in self.new.blocks if b.surface is not Surface.VISIBLE)
         rows = [row for row in self._rows(old, new, any_length=True) if not _is_quiet(row)]
+        self._leave_out(rows, old, new)
+        rows = [row for row in rows if not row.left_out]
         self.shown = self.shown_characters = 0
         self.room = self.limits.unseen_blocks
         written = self._written(rows, old, new, set(), numbered=False)
@@ -184,6 +204,17 @@ class _Builder:
             return _Row("rewritten", i, j, wording)
         return _Row("reworded", i, j, wording)
 
+    def _leave_out(self, rows: list[_Row], old: Sequence[Block], new: Sequence[Block]) -> None:
+        """Mark the changed rows that a judgement explained on all their sides."""
+        for row in rows:
+            if row.op == "equal" or not self.noise:
+                continue
+            sides = [id(old[row.old])] if row.old >= 0 else []
+            sides += [id(new[row.new])] if row.new >= 0 else []
+            if all(side in self.noise for side in sides):
+                row.left_out = self.noise[sides[-1]]
+                self.left_out += row.op != "moved_from"
+
     # -- writing -------------------------------------------------------------------------
 
     def _written(
@@ -193,7 +224,11 @@ class _Builder:
         written: list[BlockRow | None] = []
         last = ""
         for at, row in enumerate(rows):
-            self._tally(row, old, new)
+            if not row.left_out:
+                self._tally(row, old, new)
+            if row.left_out:
+                written.append(None if self.rest else self._left(row, old, new))
+                continue
             if row.op == "equal":
                 written.append(None if self.rest else self._equal(row, new, always=at in keep))
             elif self._has_room():
@@ -236,6 +271,13 @@ class _Builder:
             self.cut += len(block.text)
             segments = [["=", block.text[:_SECTION_NAME]]] if block.heading else []
         written["segments"] = [[scrub(part) for part in segment] for segment in segments if segment[1]]
+        return written
+
+    def _left(self, row: _Row, old: Sequence[Block], new: Sequence[Block]) -> BlockRow:
+        """A changed block that was explained as noise: kept for the record, no place of its own."""
+        written = self._changed(row, old, new, numbered=True, place=False)
+        self.shown -= 1
+        written["left_out"] = row.left_out
         return written
 
     def _changed(
@@ -283,6 +325,8 @@ def _context(rows: list[_Row], new: Sequence[Block]) -> set[int]:
             if new[row.new].heading:
                 heading = at
             continue
+        if row.left_out:
+            continue
         keep.add(at)
         if row.op == "moved_from":
             continue
@@ -321,6 +365,7 @@ def _block(op: str, block: Block, old: int | None, new: int | None) -> BlockRow:
         "place": None,
         "pair": "",
         "cut": 0,
+        "left_out": "",
         "segments": [],
     }
 
@@ -362,7 +407,7 @@ def _folded(written: list[BlockRow | None], keep: set[int]) -> list[BlockRow]:
     for at, row in enumerate(written):
         if row is None:
             continue
-        if row["op"] == "equal" and at not in keep:
+        if (row["op"] == "equal" and at not in keep) or row["left_out"]:
             if not run:
                 before = section
             run.append(row)
@@ -376,14 +421,16 @@ def _folded(written: list[BlockRow | None], keep: set[int]) -> list[BlockRow]:
 
 
 def _fold(run: list[BlockRow], section: str) -> list[BlockRow]:
-    if len(run) < 2:
+    noise = sum(1 for row in run if row["left_out"] and row["op"] != "moved_from")
+    if len(run) < 2 and not (run and run[0]["left_out"]):
         return run
     names = [section] if section and not run[0]["heading"] else []
     names += [_text(row, "new")[:_SECTION_NAME] for row in run if row["heading"]]
     if len(names) > _SECTION_NAMES:
         names = [*names[: _SECTION_NAMES - 1], names[-1]]
     shown = [row for row in run if not row["cut"]]
-    return [{"op": "fold", "count": len(run), "sections": names, "blocks": shown}]
+    unchanged = sum(1 for row in run if not row["left_out"])
+    return [{"op": "fold", "count": unchanged, "left_out": noise, "sections": names, "blocks": shown}]
 
 
 # -- reading a document ------------------------------------------------------------------

@@ -20,17 +20,17 @@ _ENTRIES = frozenset(("li", "tr", "td", "th", "dt", "dd"))
 def say(blocks: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """The one sentence of a queue row: the first reworded place, else rewritten, removed, added, moved.
 
-    What readers of the page see goes before what they do not.
+    The main region goes before menus and footers, and what readers of the page see before what they do not.
     """
-    first: dict[tuple[bool, str], dict[str, Any]] = {}
+    first: dict[tuple[int, str], dict[str, Any]] = {}
     for row in blocks:
         if row["op"] != "fold":
             edited = row["op"] == "moved_to" and any(map(_is_mark, row["segments"]))
-            first.setdefault((row["surface"] == "visible", "reworded" if edited else row["op"]), row)
-    for visible, op in product((True, False), _ORDER):
-        if (visible, op) not in first:
+            first.setdefault((_standing(row), "reworded" if edited else row["op"]), row)
+    for standing, op in product(range(3), _ORDER):
+        if (standing, op) not in first:
             continue
-        row = first[visible, op]
+        row = first[standing, op]
         if op == "rewritten":
             half = SAY_CHARACTERS // 2
             segments = _window(row["before"], half) + _window(row["after"], half)
@@ -38,6 +38,12 @@ def say(blocks: Iterable[dict[str, Any]]) -> dict[str, Any]:
             segments = _window(row["segments"], SAY_CHARACTERS)
         return {"op": op.removesuffix("_to"), "surface": row["surface"], "segments": segments}
     return {"op": "none", "surface": "visible", "segments": []}
+
+
+def _standing(row: dict[str, Any]) -> int:
+    if row["surface"] != "visible":
+        return 2
+    return 0 if row["region"] == "main" else 1
 
 
 def _window(segments: list[Segment], room: int) -> list[Segment]:
@@ -145,16 +151,13 @@ def _kind(row: dict[str, Any]) -> str:
 
 
 def first_places(document: dict[str, Any], count: int) -> list[dict[str, str]]:
-    """The first `count` places as whole sentences, for mail, where marks do not survive.
+    """The first `count` places as whole sentences, for mail, where marks do not survive; the main region's first.
 
     Each is `{"op", "surface", "removed", "added"}`; a side without text is "".
     """
     places: list[dict[str, str]] = []
-    for row in document["blocks"]:
-        if len(places) >= count:
-            break
-        if row.get("place") is None:
-            continue
+    rows = [row for row in document["blocks"] if row.get("place") is not None]
+    for row in sorted(rows, key=_standing)[:count]:
         removed, added = _sides(row)
         places.append(
             {
