@@ -22,7 +22,7 @@ def address_policy() -> AddressPolicy:
         extra_ports=frozenset(settings.EXTRA_PORTS),
         own_addresses=_interface_addresses(),
         own_hosts=_own_hosts(),
-        trusted_proxies=frozenset(getattr(settings, "TRUSTED_PROXIES", ())),
+        trusted_proxies=frozenset(settings.TRUSTED_PROXIES),
     )
 
 

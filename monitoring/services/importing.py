@@ -124,7 +124,7 @@ def add(text: str, *, teams: Iterable[Team], actor: monitors.Actor, now: datetim
 
 # --- the table -----------------------------------------------------------------------------------------------------
 
-_ALIASES: Final = {"address": "url", "link": "url", "type": "page_type", "title": "name", "country": "vantage"}
+_ALIASES: Final = {"address": "url", "link": "url", "type": "page_type", "title": "name"}
 
 
 def _records(text: str) -> tuple[str, Iterator[tuple[int, dict[str, str] | str]]]:

@@ -254,8 +254,18 @@ def resume(ids: Iterable[int], *, actor: Actor, now: datetime) -> int:
 def move(ids: Iterable[int], page_type: PageType, *, actor: Actor, reason: str = "") -> int:
     """Give monitors another page type; gives how many had a different one before."""
     moved = 0
-    for monitor in Monitor.objects.filter(pk__in=list(ids)).select_related("page_type", "vantage", "team"):
-        moved += bool(change_settings(monitor, {"page_type": page_type}, actor=actor, reason=reason))
+    for chunk in _chunks(list(ids)):
+        with transaction.atomic():
+            others = Monitor.objects.filter(pk__in=chunk).exclude(page_type=page_type)
+            before = dict(others.values_list("pk", "page_type__name"))
+            SettingChange.objects.bulk_create(
+                [
+                    log_entry(actor, "page_type", name, page_type, reason=reason, monitor_id=pk)
+                    for pk, name in before.items()
+                ]
+            )
+            Monitor.objects.filter(pk__in=before).update(page_type=page_type)
+            moved += ask_for_baseline(before, _NEW_BASELINE["page_type"])
     return moved
 
 

@@ -332,6 +332,14 @@ def test_what_is_wrong_with_a_vantage_is_named(changed: dict[str, str], said: st
     assert not Vantage.objects.exists()
 
 
+def test_a_proxy_that_the_deployment_names_may_be_private(ada: Client, settings: Any) -> None:
+    settings.TRUSTED_PROXIES = ["10.0.0.5:3128"]
+
+    ada.post(reverse("admin:monitoring_vantage_add"), vantage_form(proxy_url="http://10.0.0.5:3128"))
+
+    assert Vantage.objects.get().proxy_url == "http://10.0.0.5:3128"
+
+
 def test_a_changed_vantage_is_on_record_at_its_monitors(ada: Client) -> None:
     monitor = make_monitor()
 

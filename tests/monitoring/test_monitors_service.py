@@ -269,6 +269,17 @@ def test_moving_counts_those_that_had_another_type() -> None:
     assert elsewhere.page_type == terms
 
 
+def test_moving_many_takes_few_queries(django_assert_max_num_queries: Any) -> None:
+    ids = [make_monitor().pk for _number in range(50)]
+    terms = make_page_type("terms")
+
+    with django_assert_max_num_queries(8):
+        monitors.move(ids, terms, actor=None, reason="sorted")
+
+    assert SettingChange.objects.filter(name="page_type", old="Privacy policy", new="Terms").count() == 50
+    assert set(Monitor.objects.values_list("rebaseline", flat=True)) == {"page type changed"}
+
+
 def test_first_visits_take_turns_between_sites() -> None:
     times = monitors.first_times([7, 7, 8], now=NOW)
 

@@ -40,6 +40,12 @@ ANSWERS: dict[str, tuple[int, dict[str, str], bytes]] = {
 
 
 class _Handler(BaseHTTPRequestHandler):
+    served = 0  # connections accepted, whether or not anything was asked
+
+    def setup(self) -> None:
+        super().setup()
+        type(self).served += 1
+
     def do_GET(self) -> None:
         status, headers, body = ANSWERS.get(self.path, (404, {}, b"nothing"))
         self.send_response(status)
@@ -157,6 +163,16 @@ def test_the_guard_stands_before_a_preview_too(url: str, vantage: Vantage) -> No
     seen = preview(url=url, vantage=vantage)
 
     assert seen.reason == "refused-by-policy"
+
+
+def test_nothing_is_connected_to_where_the_guard_says_no(site: str, vantage: Vantage, settings: Any) -> None:
+    settings.TEST_ALLOWED_ADDRESSES = []
+    before = _Handler.served
+
+    seen = preview(url=f"{site}/page", vantage=vantage)
+
+    assert seen.reason == "refused-by-policy"
+    assert _Handler.served == before
 
 
 def test_a_page_that_cannot_be_reached_is_said_in_words(site: str, vantage: Vantage, settings: Any) -> None:
