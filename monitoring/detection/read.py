@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html as entities
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -56,11 +57,11 @@ def read(
     by itself). Raises ValueError for a selector that does not parse. Cost: about 1.5 ms for a page of 170 KB.
     """
     flags: list[Flag] = []
-    html = _clean(html, limits, flags)
-    guard = _guard(html, limits)
+    page = _encoded(html, limits, flags)
+    guard = _guard(page, limits)
     if guard:
-        return _flat_reading(html, guard, limits, flags)
-    parser, outline = _walked(html, (*ignore_selectors, *field_selectors), main_selector)
+        return _flat_reading(page.decode(), guard, limits, flags)
+    parser, outline = _walked(page, (*ignore_selectors, *field_selectors), main_selector)
     root = parser.root
     seen = len(root.text_lexbor() or "") - outline.skipped if root is not None else 0
     extras = _embedded(outline, limits, flags)
@@ -87,13 +88,13 @@ def read(
     )
 
 
-def _walked(html: str, ignore: tuple[str, ...] = (), marked: str = "") -> tuple[LexborHTMLParser, Outline]:
+def _walked(page: bytes, ignore: tuple[str, ...] = (), marked: str = "") -> tuple[LexborHTMLParser, Outline]:
     """Parse as a browser with scripts does; a page whose text is all in <noscript> as one without."""
-    parser, outline = _parsed(html, ignore, marked, scripting=True)
+    parser, outline = _parsed(page, ignore, marked, scripting=True)
     if outline.noscripts:
         unscripted = sum(len(_ANY_TAG.sub("", text).strip()) for _, _, text in outline.noscripts)
         if unscripted > _NOSCRIPT_MIN and unscripted > 2 * _visible_chars(outline):
-            return _parsed(html, ignore, marked, scripting=False)
+            return _parsed(page, ignore, marked, scripting=False)
     return parser, outline
 
 
@@ -101,8 +102,8 @@ _NOSCRIPT_MIN: Final = 300
 """Characters in <noscript> from which it may be the page itself, put there for readers without scripts."""
 
 
-def _parsed(html: str, ignore: tuple[str, ...], marked: str, *, scripting: bool) -> tuple[LexborHTMLParser, Outline]:
-    parser = LexborHTMLParser(html, options=_OPTIONS, scripting=scripting)
+def _parsed(page: bytes, ignore: tuple[str, ...], marked: str, *, scripting: bool) -> tuple[LexborHTMLParser, Outline]:
+    parser = LexborHTMLParser(page, options=_OPTIONS, scripting=scripting)
     outline = walk(
         parser.root, ignored=_matching(parser, ignore), marked=_matching(parser, (marked,)), unscripted=not scripting
     )
@@ -116,99 +117,74 @@ def _visible_chars(outline: Outline) -> int:
 # -- guards ---------------------------------------------------------------------------
 
 
-def _clean(html: str, limits: ReadLimits, flags: list[Flag]) -> str:
+def _encoded(html: str, limits: ReadLimits, flags: list[Flag]) -> bytes:
+    """The markup in UTF-8, cut at the size limit, lone surrogates replaced."""
     if len(html) > limits.size_chars:
         flags.append(Flag("size-limited", f"{len(html) - limits.size_chars} characters of markup left out"))
         html = html[: limits.size_chars]
     try:
-        html.encode("utf-8")
+        return html.encode("utf-8")
     except UnicodeEncodeError:
-        html = html.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return html
+        return html.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode("utf-8")
 
 
 _CHUNKS: Final = 64
-_TAG: Final = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
-_VOID: Final = frozenset(
-    [
-        "area",
-        "base",
-        "br",
-        "col",
-        "embed",
-        "hr",
-        "img",
-        "input",
-        "link",
-        "meta",
-        "param",
-        "source",
-        "track",
-        "wbr",
-        "p",
-        "li",
-        "option",
-        "dt",
-        "dd",
-        "tr",
-        "td",
-        "th",
-    ]
+_TAG: Final = re.compile(rb"<(/?)([a-zA-Z][^\s/>]*)")
+_NEVER_DEEP: Final = frozenset(
+    # void elements, and those that the next of their kind closes
+    b"area base br col embed hr img input link meta param source track wbr p li option dt dd tr td th".split()
 )
 
 
-def _guard(html: str, limits: ReadLimits) -> str:
+def _guard(page: bytes, limits: ReadLimits) -> str:
     """The flag of the bound that parsing this markup would break, or "". A bound from above, never from below."""
-    if len(html) > 2 * _TAG_WINDOW and _has_attribute_flood(html):
+    if len(page) > 2 * _TAG_WINDOW and _has_attribute_flood(page):
         return "attributes-limited"
-    opens = html.count("<")
-    if opens > limits.nodes and opens - html.count("</") > limits.nodes:
+    opens = page.count(b"<")
+    if opens < min(limits.nodes, 2 * limits.depth):
+        return ""  # a parse of 0.1 s at the very worst
+    if opens > limits.nodes and opens - page.count(b"</") > limits.nodes:
         return "nodes-limited"
-    if opens < limits.depth:
-        return ""
-    step = max(1, len(html) // _CHUNKS + 1)
+    step = max(1, len(page) // _CHUNKS + 1)
     level = 0
-    for start in range(0, len(html), step):
-        chunk = html[start : start + step]
-        up, down = chunk.count("<"), chunk.count("</")
+    for start in range(0, len(page), step):
+        up, down = page.count(b"<", start, start + step), page.count(b"</", start, start + step)
         if level + up - down > limits.depth:
-            return _precise_guard(html, limits)
+            return _precise_guard(page, limits)
         level = max(0, level + up - 2 * down)
     return ""
 
 
 _TAG_WINDOW: Final = 8_000
 _ATTRIBUTES: Final = 1_000
+_QUOTED: Final = re.compile(rb"\"[^\"]*\"|'[^']*'")
 
 
-def _has_attribute_flood(html: str) -> bool:
+def _has_attribute_flood(page: bytes) -> bool:
     """Whether one tag holds thousands of attributes: the parser compares each with all others.
 
-    Looks for stretches without ">" first, a few look-ups in all; a tag below 16,000 characters is never reported.
+    Looks for stretches without ">" first, a few look-ups in all; a tag below 16,000 bytes is never reported.
     """
-    start, size = 0, len(html)
+    start, size = 0, len(page)
     while start < size:
-        if html.find(">", start, start + _TAG_WINDOW) >= 0:
+        if page.find(b">", start, start + _TAG_WINDOW) >= 0:
             start += _TAG_WINDOW
             continue
-        end = html.find(">", start)
+        end = page.find(b">", start)
         end = end if end >= 0 else size
-        opening = html.rfind("<", 0, start)
-        if html[opening + 1 : opening + 2].isalpha() and html.find(">", opening, start) < 0:
-            tag = html[opening:end]
-            if len(_QUOTED.sub("", tag).split()) > _ATTRIBUTES:
+        opening = page.rfind(b"<", 0, start)
+        if page[opening + 1 : opening + 2].isalpha() and page.find(b">", opening, start) < 0:
+            tag = page[opening:end]
+            if len(_QUOTED.sub(b"", tag).split()) > _ATTRIBUTES:
                 return True
         start = end + 1
     return False
 
 
-_QUOTED: Final = re.compile(r"\"[^\"]*\"|'[^']*'")
-
-
-def _precise_guard(html: str, limits: ReadLimits) -> str:
+def _precise_guard(page: bytes, limits: ReadLimits) -> str:
     level = 0
-    for closing, name in _TAG.findall(html):
-        if name.lower() in _VOID:
+    for closing, name in _TAG.findall(page):
+        if name.lower() in _NEVER_DEEP:
             continue
         level += -1 if closing else 1
         if level > limits.depth:
@@ -357,10 +333,11 @@ def _embedded(
         flags.append(Flag("embedded-limited", f"{len(sources) - limits.embedded} embedded documents not read"))
     extras: list[tuple[int, Box, list[Run]]] = []
     for at, box, markup, surface in sources[: limits.embedded]:
-        if _guard(markup, limits):
+        inside = _encoded(markup, limits, flags)
+        if _guard(inside, limits):
             flags.append(Flag("depth-limited", "an embedded document was not read"))
             continue
-        root = LexborHTMLParser(markup, options=_OPTIONS).root
+        root = LexborHTMLParser(inside, options=_OPTIONS).root
         if root is None:
             continue
         inner = walk(root, surface=surface)
@@ -384,46 +361,48 @@ def _blocks(outline: Outline, choice: Choice, extras: list[tuple[int, Box, list[
     counts: dict[str, int] = {}
     drafts: list[Draft] = []
     lang = outline.lang.split("-")[0].lower() if outline.lang else ""
-    keep = choice.keep
-    waiting = list(reversed(extras))
-
-    def add(run: Run, region: Region, path: str) -> None:
-        text, surface = run.text, run.surface
-        hrefs = tuple(filter(None, map(link_target, run.hrefs))) if run.hrefs else ()
+    main, furniture = Region.MAIN, Region.FURNITURE
+    if extras:
+        triples = _interleaved(outline, choice, extras)
+    else:
+        triples = ((run, run.box.path, kept) for run, kept in zip(outline.runs, choice.keep, strict=True))
+    for run, path, kept in triples:
+        text, surface, link_chars = run.text, run.surface, run.link_chars
         key = path if surface is Surface.VISIBLE else f"{path}>{surface}"
         number = counts.get(key, 0)
         counts[key] = number + 1
+        hrefs = tuple(filter(None, map(link_target, run.hrefs))) if run.hrefs else ()
+        region = main if kept else furniture
         if text:
-            density = min(1.0, run.link_chars / len(text)) if run.link_chars else 0.0
             script = "latin" if text.isascii() else script_of(text)
-            heading = HEADINGS.get(run.tag, 0)
+            density = min(1.0, link_chars / len(text)) if link_chars else 0.0
+            slot, heading = f"{key}[{number}]", HEADINGS.get(run.tag, 0)
             drafts.append(
-                Draft(
-                    text, run.tag, path, f"{key}[{number}]", region, surface, density, run.list_id, heading, lang,
-                    script, hrefs,
-                )
-            )  # fmt: skip
+                Draft(text, run.tag, path, slot, region, surface, density, run.list_id, heading, lang, script, hrefs)
+            )
         if hrefs:
-            targets = " ".join(hrefs)
+            slot, target = f"{key}>link[{number}]", hrefs[0] if len(hrefs) == 1 else " ".join(hrefs)
             drafts.append(
-                Draft(
-                    targets, run.tag, path, f"{key}>link[{number}]", region, Surface.LINK, 1.0, run.list_id, 0, lang,
-                    "latin", hrefs,
-                )
-            )  # fmt: skip
+                Draft(target, run.tag, path, slot, region, Surface.LINK, 1.0, run.list_id, 0, lang, "latin", hrefs)
+            )
+    return freeze(drafts)
 
+
+def _interleaved(
+    outline: Outline, choice: Choice, extras: list[tuple[int, Box, list[Run]]]
+) -> Iterator[tuple[Run, str, bool]]:
+    """Runs, the paths of their places and whether they are main text, with embedded documents where they stand."""
+    waiting = list(reversed(extras))
+    kept = False
     for index, run in enumerate(outline.runs):
-        region = Region.MAIN if keep[index] else Region.FURNITURE
+        kept = choice.keep[index]
         while waiting and waiting[-1][0] <= index:
             _, box, inner = waiting.pop()
-            for part in inner:
-                add(part, region, f"{box.path}//{part.box.path}")
-        add(run, region, run.box.path)
+            yield from ((part, f"{box.path}//{part.box.path}", kept) for part in inner)
+        yield run, run.box.path, kept
     while waiting:
         _, box, inner = waiting.pop()
-        for part in inner:
-            add(part, Region.MAIN, f"{box.path}//{part.box.path}")
-    return freeze(drafts)
+        yield from ((part, f"{box.path}//{part.box.path}", kept or not outline.runs) for part in inner)
 
 
 def main_text_of(html: str, *, title: bool = True, limits: ReadLimits = _DEFAULT_LIMITS) -> str:
@@ -431,10 +410,10 @@ def main_text_of(html: str, *, title: bool = True, limits: ReadLimits = _DEFAULT
 
     title: whether h1 headings are part of it.
     """
-    html = _clean(html, limits, [])
-    if _guard(html, limits):
+    page = _encoded(html, limits, [])
+    if _guard(page, limits):
         return read(html, limits=limits).main_text
-    _, outline = _walked(html)
+    _, outline = _walked(page)
     kept = zip(outline.runs, choose(outline).keep, strict=True)
     return "\n".join(
         r.text for r, keep in kept if keep and r.surface is Surface.VISIBLE and r.text and (title or r.tag != "h1")

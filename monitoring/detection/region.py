@@ -18,7 +18,7 @@ from itertools import accumulate
 from typing import Final
 
 from .blocks import Surface
-from .walk import HEADINGS, Box, Outline, Run
+from .walk import ANONYMOUS, HEADINGS, Box, Outline, Run
 
 _HEAVY_SHARE: Final = 0.45
 """An element with more than this share of the prose is never left out for its name alone."""
@@ -32,7 +32,6 @@ _LANDMARK_SHARE: Final = 0.45
 _PURITY: Final = 1.5
 """How much purity counts against completeness."""
 
-_CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f]")
 _SENTENCE: Final = re.compile(r"[.!?;:,][\s\"'”’)]|[.!?…]['\"”’)]*$|[。、，！？；：．।۔؟،]")
 
 _FURNITURE_TAGS: Final = frozenset(
@@ -81,7 +80,7 @@ def prose_mass(run: Run) -> float:
     if plain <= 0 or run.tag in _UNREAD_TAGS:
         return 0.0
     if not text.isascii():
-        plain += min(plain, len(_CJK.findall(text)))
+        plain += min(plain, (len(text.encode()) - len(text)) // 2)  # three bytes a character, as in Chinese
     if plain < 20 or not _SENTENCE.search(text):
         return 0.15 * plain
     return plain * (1.0 - run.link_chars / len(text))
@@ -142,25 +141,27 @@ def choose(outline: Outline, *, wanted: frozenset[int] = frozenset(), remembered
 def address(box: Box, boxes: list[Box]) -> str:
     """The box's path and its number among the boxes of that path, such as "html/body/div#page/article[1]"."""
     number = 0
+    classes, ident = box.attrs.get("class"), box.attrs.get("id")
     for other in boxes:
         if other is box:
             break
-        if other.tag == box.tag and other.path == box.path:
-            number += 1
+        if other.tag == box.tag and other.attrs.get("class") == classes and other.attrs.get("id") == ident:
+            number += other.path == box.path
     return f"{box.path}[{number}]"
 
 
 def _recall(remembered: str, boxes: list[Box], pure: list[float]) -> Box | None:
     """The box of a remembered address, if it still holds enough of the page's prose."""
-    path, _, number = remembered.rpartition("[")
+    least = _REMEMBERED_SHARE * pure[-1]
+    path = remembered.rpartition("[")[0]
     tag = re.split(r"[#.]", path.rpartition("/")[2], maxsplit=1)[0]
-    left = int(number.rstrip("]")) if number.rstrip("]").isdigit() else 0
+    fallback: Box | None = None
     for box in boxes:
-        if box.tag == tag and box.path == path:
-            if left == 0:
-                return box if pure[box.last] - pure[box.first] >= _REMEMBERED_SHARE * pure[-1] else None
-            left -= 1
-    return None
+        if (box.tag == tag or box.tag in ANONYMOUS) and pure[box.last] - pure[box.first] >= least and box.path == path:
+            if address(box, boxes) == remembered:
+                return box
+            fallback = box
+    return fallback
 
 
 def _densest(
@@ -471,8 +472,10 @@ def _furniture(outline: Outline, mass: list[float]) -> list[bool]:
             continue
         elif attrs.get("role") in _FURNITURE_ROLES:
             name = f"<{attrs['role']}" if attrs["role"] in _STRONG_ROLES else f"{box.tag} {first}"
-        elif box.tag in _NAMED_TAGS and not any(first <= c < last for c in core):
+        elif box.tag in _NAMED_TAGS:
             name = _furniture_name(attrs.get("class") or "", attrs.get("id") or "")
+            if name and any(first <= c < last for c in core):
+                continue
         else:
             continue
         if name:

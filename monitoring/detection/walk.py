@@ -51,7 +51,7 @@ class Box:
             for box in reversed(chain):
                 attrs = box.attrs
                 name = label(box.tag, attrs.get("id") or "", attrs.get("class") or "") if attrs else box.tag
-                above = above if above and name in _ANONYMOUS else extend(above, name)
+                above = above if above and name in ANONYMOUS else extend(above, name)
                 box._path = above
         return self._path
 
@@ -97,7 +97,7 @@ class Outline:
 # Kinds of element, as plain integers: they are compared for every node of every page.
 # The order matters: up to _LINK they have attributes and children that are walked alike; between _INLINE and _LINK they
 # have boxes; between _INLINE and _CUSTOM they end a run.
-_INLINE, _BLOCK, _LIST, _ROW, _CELL, _PRE, _CUSTOM, _LINK, _BR, _SKIP, _SPECIAL, _HEAD, _IGNORED = range(13)
+_INLINE, _BLOCK, _LIST, _ROW, _CELL, _PRE, _CUSTOM, _LINK, _BR, _SKIP, _SPECIAL, _HEAD, _IGNORED, _DONE = range(14)
 
 _BLOCK_TAGS: Final = (
     "html body div p h1 h2 h3 h4 h5 h6 li dt dd main article section nav aside header footer address blockquote center "
@@ -157,7 +157,7 @@ _TAGS: Final = _tag_table()
 _TEXT_ID: Final = 2
 _COMMENT_ID: Final = 4
 
-_ANONYMOUS: Final = frozenset({"div", "span", "tbody", "center", "section", "form", "fieldset"})
+ANONYMOUS: Final = frozenset({"div", "span", "tbody", "center", "section", "form", "fieldset"})
 HEADINGS: Final = {f"h{n}": n for n in range(1, 7)}
 _SPEAKING: Final = frozenset({"hidden", "style", "aria-hidden", "title", "aria-label", "placeholder"})
 _UNREAD_INPUTS: Final = frozenset({"hidden", "password", "checkbox", "radio", "file", "color", "range", "image"})
@@ -281,15 +281,20 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
     tags = _TAGS
     node = root
     while True:
-        child = None
         number = node.tag_id
-        if number == _TEXT_ID:
+        child = None
+        if number == 2:  # a text node; the number stands here because this line runs a thousand times a page
             text = node.text_content or ""
             kept += len(text)
             if text.isspace():
-                if parts and not in_pre:
-                    parts.append(" ")
-                elif in_pre and text.count("\n") > 1:
+                if not in_pre:
+                    if parts:
+                        parts.append(" ")
+                    following = node.next
+                    if following is not None:
+                        node = following
+                        continue
+                elif text.count("\n") > 1:
                     flush()
             elif in_pre and "\n" in text:
                 *paragraphs, text = _BLANK_LINE.split(text)
@@ -327,7 +332,51 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
                 if name in _FALLBACK and surface is not Surface.HIDDEN:
                     hidden_by = "fallback"
                 child = node.first_child
-                if kind == _LINK:
+                if child is not None and not hidden_by and child.tag_id == 2 and not in_pre and child.next is None:
+                    # Most elements hold one text and nothing else: they are done here, without a frame.
+                    text = child.text_content or ""
+                    if kind == _INLINE or kind == _LINK:
+                        child = None
+                        kept += len(text)
+                        if kind == _LINK:
+                            if parts and after_link == len(parts):
+                                parts.append(" ")  # neighbouring links are words of their own
+                            link_chars += len(text.strip())
+                            target = attrs.get("href")
+                            if target and target[0] != "#":
+                                hrefs.append(target)
+                        elif links_open:
+                            link_chars += len(text.strip())
+                        if not text.isspace():
+                            parts.append(text)
+                        elif parts:
+                            parts.append(" ")
+                        if kind == _LINK:
+                            after_link = len(parts)
+                        following = node.next
+                        if following is not None:
+                            node = following
+                            continue
+                        kind = _DONE
+                    elif kind == _BLOCK and not cells:
+                        child = None
+                        kept += len(text)
+                        if parts or hrefs:
+                            flush()
+                        words = " ".join(text.split())
+                        if words:
+                            inner = Box(box, name, attrs, len(runs), node.mem_id)
+                            boxes.append(inner)
+                            runs.append(Run(words, name, inner, surface, len(words) if links_open else 0, (), list_id))
+                            inner.last = len(runs)
+                        following = node.next
+                        if following is not None:
+                            node = following
+                            continue
+                        kind = _DONE
+                if kind == _DONE:
+                    pass
+                elif kind == _LINK:
                     target = attrs.get("href")
                     if hidden_by and child is not None:
                         stack.append((node, _LINK, box, tag, set_aside(hidden_by)))
