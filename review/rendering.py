@@ -245,8 +245,16 @@ BLOCKS = {
 
 
 def _fold(block: dict[str, Json], inner: SafeString) -> SafeString:
-    count = int(block.get("count") or len(block.get("blocks", [])))
-    words = ngettext("%(count)s unchanged paragraph", "%(count)s unchanged paragraphs", count) % {"count": count}
+    noise = int(block.get("left_out") or 0)
+    count = int(block.get("count", len(block.get("blocks", []))))
+    parts = []
+    if count or not noise:
+        parts.append(
+            ngettext("%(count)s unchanged paragraph", "%(count)s unchanged paragraphs", count) % {"count": count}
+        )
+    if noise:
+        parts.append(ngettext("%(count)s left out as noise", "%(count)s left out as noise", noise) % {"count": noise})
+    words = ", ".join(parts)
     sections = [str(s) for s in block.get("sections", []) if s]
     where = ""
     if sections:
