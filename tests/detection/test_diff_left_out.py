@@ -20,7 +20,7 @@ def test_noise_stands_in_folds_and_is_counted_apart() -> None:
 
     assert document["places"] == 1
     assert document["left_out"] == 2
-    assert [row["op"] for row in document["blocks"]] == ["fold", "reworded", "fold", "equal"]
+    assert [row["op"] for row in document["blocks"]] == ["fold", "reworded", "fold"]
     assert (document["added"], document["removed"]) == (0, 1)
     assert "share your data" in "".join(s[1] for s in document["say"]["segments"])
 
