@@ -33,7 +33,7 @@ from monitoring.fetching.capture import (
     RenderSpec,
     VantageSpec,
 )
-from monitoring.fetching.errors import FetchError
+from monitoring.fetching.errors import FetchError, TooLarge
 from monitoring.fetching.guard import AddressPolicy, vet, without_userinfo
 
 logger = logging.getLogger(__name__)
@@ -46,6 +46,9 @@ _OWN_BROWSERS = (
 _PROJECT = Path(__file__).resolve().parents[2]
 # The child stops by itself at the deadline and says how far it came; this much later it is killed.
 _GRACE_S = 2.0
+# A browser with one ordinary page takes some 500 to 700 MB, its parts together.
+_MAX_MEMORY_BYTES = 1_500_000_000
+_LOOK_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +187,7 @@ def _run(job: Job) -> tuple[dict[str, Any], bytes, bytes]:
             start_new_session=True,
         )
         try:
-            answer, _ = child.communicate(job.to_json().encode(), timeout=job.budget_s + _GRACE_S)
-        except subprocess.TimeoutExpired as error:
-            raise FetchError(
-                f"The page kept the browser busy for more than {job.budget_s:g} s.", reason="timeout", transient=True
-            ) from error
+            answer = _answer(child, job)
         finally:
             _kill(child)
         log.seek(0)
@@ -202,6 +201,36 @@ def _run(job: Job) -> tuple[dict[str, Any], bytes, bytes]:
         logger.warning("renderer failed said=%r", said[:1000])
     html_bytes = facts["html_bytes"]
     return facts, rest[:html_bytes], rest[html_bytes : html_bytes + facts["shot_bytes"]]
+
+
+def _answer(child: subprocess.Popen[bytes], job: Job) -> bytes:
+    """What the child writes until it ends; raises when it takes too long or its browser takes too much memory."""
+    ends_at = time.monotonic() + job.budget_s + _GRACE_S
+    question: bytes | None = job.to_json().encode()
+    while True:
+        try:
+            answer, _ = child.communicate(question, timeout=_LOOK_S)
+        except subprocess.TimeoutExpired as error:
+            question = None  # it is on its way; asking again only goes on waiting
+            if time.monotonic() > ends_at:
+                raise FetchError(
+                    f"The page kept the browser busy for more than {job.budget_s:g} s.",
+                    reason="timeout",
+                    transient=True,
+                ) from error
+            if sum(map(_memory_bytes, _descendants(child.pid))) > _MAX_MEMORY_BYTES:
+                raise TooLarge("The page makes the browser use more memory than allowed.") from error
+        else:
+            return answer
+
+
+def _memory_bytes(pid: int) -> int:
+    """A process's share of memory (Linux's PSS, in which shared pages count once over all), 0 where unknown."""
+    with suppress(OSError, ValueError, IndexError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    return 0
 
 
 def _environment(folder: str) -> dict[str, str]:

@@ -224,6 +224,17 @@ class TestPages:
         assert 4_000 <= got.duration_ms < 10_000
         assert left_behind(scratch) == []
 
+    def test_a_page_that_eats_memory_is_killed(self, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("monitoring.fetching.browser._MAX_MEMORY_BYTES", 900_000_000)
+        hog = html("<script>const kept = []; setInterval(() => kept.push(new Uint8Array(2e7).fill(1)), 20)</script>")
+
+        with running({"/": hog}) as site:
+            spec = RenderSpec(wait_selector="#never", screenshot=False)
+            got = failure_of(render(make_request(site.url, render=spec), policy=allowing(site)))
+
+        assert (got.reason, got.transient) == ("too-large", False)
+        assert left_behind(scratch) == []
+
     def test_the_products_own_page_is_rendered_and_no_other(self) -> None:
         answers = {"/sample/a": html("<img src='/admin/x'><p>sample</p>"), "*": response()}
 
