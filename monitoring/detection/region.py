@@ -459,29 +459,7 @@ def _furniture(outline: Outline, mass: list[float]) -> list[bool]:
     decides nothing about the rest.
     """
     sums = [0.0, *accumulate(mass)]
-    groups: dict[str, list[Box]] = {}
-    core = _core(outline, sums)
-    for box in outline.boxes:
-        first, last = box.first, box.last
-        if first == last:
-            continue
-        attrs = box.attrs
-        if box.tag in _FURNITURE_TAGS:
-            name = f"<{box.tag}" if box.tag in _STRONG_TAGS else f"{box.tag} {first}"
-        elif not attrs:
-            continue
-        elif attrs.get("role") in _FURNITURE_ROLES:
-            name = f"<{attrs['role']}" if attrs["role"] in _STRONG_ROLES else f"{box.tag} {first}"
-        elif box.tag in _NAMED_TAGS:
-            name = _furniture_name(attrs.get("class") or "", attrs.get("id") or "")
-            if name and any(first <= c < last for c in core):
-                continue
-        else:
-            continue
-        if name:
-            group = groups.setdefault(name, [])
-            if not group or first >= group[-1].last:  # not inside one that counts already
-                group.append(box)
+    groups = _furniture_groups(outline, sums)
     left = sums[-1]
     dropped = [False] * len(mass)
     gone: list[tuple[float, str]] = []
@@ -507,14 +485,47 @@ _STRONG_TAGS: Final = frozenset({"footer", "aside"})
 _STRONG_ROLES: Final = frozenset({"contentinfo", "dialog", "alertdialog"})
 
 
+def _furniture_groups(outline: Outline, sums: list[float]) -> dict[str, list[Box]]:
+    """The elements that look like furniture, by name; elements of one name are judged together.
+
+    Names that begin with "<" are strong: they may hold most of the page as long as some prose is left without them.
+    """
+    groups: dict[str, list[Box]] = {}
+    core = _core(outline, sums)
+    for box in outline.boxes:
+        first, last = box.first, box.last
+        if first == last:
+            continue
+        name = _furniture_of(box)
+        by_name = box.tag not in _FURNITURE_TAGS and box.attrs.get("role") not in _FURNITURE_ROLES
+        if name and not (by_name and any(first <= c < last for c in core)):
+            group = groups.setdefault(name, [])
+            if not group or first >= group[-1].last:  # not inside one that counts already
+                group.append(box)
+    return groups
+
+
+def _furniture_of(box: Box) -> str:
+    """The name a box goes under as furniture: by tag or role ("=" or "<" first), or by its class and id tokens."""
+    attrs = box.attrs
+    if box.tag in _FURNITURE_TAGS:
+        return f"<{box.tag}" if box.tag in _STRONG_TAGS else f"={box.tag} {box.first}"
+    if not attrs:
+        return ""
+    role = attrs.get("role")
+    if role in _FURNITURE_ROLES:
+        return f"<{role}" if role in _STRONG_ROLES else f"={box.tag} {box.first}"
+    if box.tag in _NAMED_TAGS:
+        return _furniture_name(attrs.get("class") or "", attrs.get("id") or "")
+    return ""
+
+
 def _core(outline: Outline, sums: list[float]) -> list[int]:
-    """Runs that no element may take away by its name: what begins a landmark that holds much, and the only h1."""
-    core = [
-        box.first
-        for box in outline.boxes
-        if box.tag in _LANDMARKS and sums[box.last] - sums[box.first] >= _CORE_SHARE * sums[-1] > 0.0
+    """First runs of the landmarks that hold much of the prose: no element around one goes for its name."""
+    least = _CORE_SHARE * sums[-1]
+    return [
+        box.first for box in outline.boxes if box.tag in _LANDMARKS and sums[box.last] - sums[box.first] >= least > 0.0
     ][:4]
-    return core
 
 
 _CORE_SHARE: Final = 0.3

@@ -335,7 +335,7 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
                 if child is not None and not hidden_by and child.tag_id == 2 and not in_pre and child.next is None:
                     # Most elements hold one text and nothing else: they are done here, without a frame.
                     text = child.text_content or ""
-                    if kind == _INLINE or kind == _LINK:
+                    if kind in (_INLINE, _LINK):
                         child = None
                         kept += len(text)
                         if kind == _LINK:
