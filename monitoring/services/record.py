@@ -30,7 +30,7 @@ from monitoring.models import (
     Payload,
     Snapshot,
 )
-from monitoring.services import schedule
+from monitoring.services import rows, schedule
 from monitoring.services.alerts import important_field_changed
 from monitoring.services.findings import DETECTOR, Document, Finding
 from monitoring.services.rules import Rules
@@ -112,8 +112,7 @@ def _write(finding: Finding, monitor: Monitor, kept: Kept | None, *, token: str,
             monitor=monitor, defaults={"data": finding.memory, "folded_check_no": number}
         )
     values = _monitor_values(finding, monitor, number, snapshot, visit, now)
-    held = Monitor.objects.filter(pk=monitor.pk, lease_token=token, check_no=monitor.check_no)
-    if held.update(**values) != 1:
+    if rows.update(Monitor, values, id=monitor.pk, lease_token=token, check_no=monitor.check_no) != 1:
         raise StaleLeaseError(f"monitor {monitor.pk} check {number}")
     if finding.keep in _BOUNDS:
         _bound(monitor, finding.keep, now)
@@ -132,7 +131,7 @@ def _check(
 ) -> Check:
     judged = finding.judgement
     capture = finding.capture
-    return Check.objects.create(
+    row = Check(
         monitor=monitor,
         check_no=number,
         started_at=finding.started_at,
@@ -162,6 +161,7 @@ def _check(
         next_check_at=visit.at,
         plan_reason=visit.reason,
     )
+    return rows.insert(row)
 
 
 def _snapshot(finding: Finding, monitor: Monitor, kept: Kept) -> Snapshot:
@@ -335,8 +335,8 @@ _BOUNDS = {Snapshot.Role.NOISE: NOISE_SNAPSHOTS, Snapshot.Role.BLOCKED: BLOCKED_
 
 def _bound(monitor: Monitor, role: Snapshot.Role, now: datetime) -> None:
     """Let the oldest of a role go to retention when there are more than are kept."""
-    rows = Snapshot.objects.filter(monitor=monitor, role=role, expires_at__gt=now).order_by("-taken_at", "-pk")
-    surplus = list(rows.values_list("pk", flat=True)[_BOUNDS[role] : _BOUNDS[role] + 50])
+    kept = Snapshot.objects.filter(monitor=monitor, role=role, expires_at__gt=now).order_by("-taken_at", "-pk")
+    surplus = list(kept.values_list("pk", flat=True)[_BOUNDS[role] : _BOUNDS[role] + 50])
     if surplus:
         Snapshot.objects.filter(pk__in=surplus, legal_hold=False).update(expires_at=now)
 
