@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from urllib.parse import urlsplit
 
@@ -241,24 +241,41 @@ def _words(block: Block) -> int:
     return len(block.text) // 2
 
 
-_WORD = re.compile(r"[a-z0-9]")
+_HEAD = 3
+
+
+@lru_cache(maxsize=1)
+def _phrase_index() -> dict[str, list[tuple[str, str]]]:
+    """The phrases and their classes by their first characters."""
+    index: dict[str, list[tuple[str, str]]] = {}
+    for cls, phrases in said.PHRASES.items():
+        for phrase in phrases:
+            index.setdefault(phrase[:_HEAD], []).append((phrase, cls))
+    return index
 
 
 def _phrases_in(folded: str) -> dict[str, list[str]]:
-    """The phrases that the text says, by class. Meant for short texts: one pass for each phrase."""
+    """The phrases that the text says, by class, as they come.
+
+    A phrase stands at the beginning of a word; what follows it is free, because many are stems.
+    """
+    index = _phrase_index()
     hits: dict[str, list[str]] = {}
-    for cls, phrases in said.PHRASES.items():
-        found = [phrase for phrase in phrases if phrase in folded and _begins_a_word(phrase, folded)]
-        if found:
-            hits[cls] = found
-    return hits
+    for at in range(len(folded) - _HEAD + 1):
+        for phrase, cls in index.get(folded[at : at + _HEAD], ()):
+            if folded.startswith(phrase, at) and not _inside_word(folded, at):
+                hits.setdefault(cls, []).append(phrase)
+    return {cls: list(dict.fromkeys(phrases)) for cls, phrases in hits.items()}
 
 
-def _begins_a_word(phrase: str, folded: str) -> bool:
-    """Whether the phrase stands at the beginning of a word somewhere; what follows it is free (stems)."""
-    if not _WORD.match(phrase):
-        return True
-    return re.search(rf"(?<![a-z0-9]){re.escape(phrase)}", folded) is not None
+def _inside_word(folded: str, at: int) -> bool:
+    return (
+        at > 0
+        and folded[at].isascii()
+        and folded[at].isalnum()
+        and folded[at - 1].isascii()
+        and folded[at - 1].isalnum()
+    )
 
 
 # -- the checks, in the order in which they speak ---------------------------------------
