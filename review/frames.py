@@ -31,12 +31,54 @@ DROPPED = (
 )  # fmt: skip
 UNWRAPPED = ("form", "dialog", "fencedframe")
 KEPT_ATTRIBUTES = frozenset(
-    ["class", "id", "style", "lang", "dir", "title", "alt", "colspan", "rowspan", "headers", "scope", "align", "valign", "width", "height", "hidden", "open", "start", "reversed", "type", "value", "placeholder", "label", "cite", "datetime", "border", "cellpadding", "cellspacing", "bgcolor", "color", "face", "size", "summary", "span", "checked", "selected", "disabled", "rows", "cols", "name"]
+    [
+        "class",
+        "id",
+        "style",
+        "lang",
+        "dir",
+        "title",
+        "alt",
+        "colspan",
+        "rowspan",
+        "headers",
+        "scope",
+        "align",
+        "valign",
+        "width",
+        "height",
+        "hidden",
+        "open",
+        "start",
+        "reversed",
+        "type",
+        "value",
+        "placeholder",
+        "label",
+        "cite",
+        "datetime",
+        "border",
+        "cellpadding",
+        "cellspacing",
+        "bgcolor",
+        "color",
+        "face",
+        "size",
+        "summary",
+        "span",
+        "checked",
+        "selected",
+        "disabled",
+        "rows",
+        "cols",
+        "name",
+    ]
 )
 BLOCK_TAGS = ("p", "li", "h1", "h2", "h3", "h4", "h5", "h6", "td", "th", "tr", "dt", "dd", "blockquote", "pre",
               "figcaption", "caption", "summary", "div", "section", "article", "address", "span", "a", "time", "label")  # fmt: skip
 SKIPPED_CHARS = re.compile(r"[\s·|•]+")
 
+OUTSIDE_CSS = re.compile(r"@import[^;]*;?|url\(\s*(?!['\"]?data:)[^)]*\)", re.IGNORECASE)
 STYLE = """
 :where(body){margin:0;padding:12px 18px 60px;font:15px/1.6 system-ui,sans-serif;color:#222;background:#fff;overflow-wrap:anywhere}
 :where(img){max-width:100%;height:auto}:where(table){border-collapse:collapse}:where(td,th){padding:4px 8px;border:1px solid #ddd;text-align:start}
@@ -218,6 +260,10 @@ def _clean(soup: BeautifulSoup) -> None:
             del kept["id"]  # the page's own ids must not stand in for our places
         if data_image:
             kept["src"] = source
+        if "style" in kept:
+            kept["style"] = OUTSIDE_CSS.sub("none", str(kept["style"]))
+        if element.name == "style":
+            element.string = OUTSIDE_CSS.sub("none", element.get_text())
         if element.name in ("input", "button", "select", "textarea"):
             kept["disabled"] = ""
         element.attrs = kept

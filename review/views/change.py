@@ -123,6 +123,18 @@ def _redirects(snapshot: Snapshot | None) -> list[str]:
     return [told(hop) for hop in (snapshot.redirects if snapshot else [])]
 
 
+def toast_context(verdict: Verdict, *, list_query: str) -> dict[str, Any]:
+    """What the toast after a verdict says and offers."""
+    return {
+        "words": f"{wording.verdict_sentence(verdict)} – {verdict.change.monitor.name}",
+        "verdict": verdict,
+        "undoable": verdict.action in ("approve", "dismiss", "snooze"),
+        "reasons": [(r.value, r.label) for r in verdicts.REASONS.get(Verdict.Action(verdict.action), ())],
+        "list_query": list_query,
+        "key": uuid.uuid4().hex,
+    }
+
+
 def decision_context(request: HttpRequest, change: Change, wanted: queue.Filter, now: datetime) -> dict[str, Any]:
     """What the decision bar needs."""
     user = cast("User", request.user)
@@ -144,6 +156,7 @@ def decision_context(request: HttpRequest, change: Change, wanted: queue.Filter,
         "last": last,
         "last_words": (f"{wording.verdict_sentence(last)} ({last.change.monitor.name})" if last is not None else ""),
         "decided": change.state in ("approved", "dismissed"),
+        "toast": toast_context(last, list_query=list_query) if last is not None else None,
     }
 
 

@@ -22,7 +22,7 @@ from review.selectors import queue
 from review.services import verdicts
 from review.views import moments
 from review.views.access import change_or_404, deciding, wants_json
-from review.views.change import address_of
+from review.views.change import address_of, toast_context
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -54,31 +54,41 @@ def _seen(request: HttpRequest, now: datetime) -> verdicts.Seen | None:
     return verdicts.Seen(int(version), post.get("diff_hash", "")[:64], key, seconds)
 
 
-def _to_next(request: HttpRequest, change: Change, now: datetime) -> str:
+def _to_next(request: HttpRequest, change: Change, now: datetime) -> tuple[str, int | None]:
+    """The address of the change to show next (else of the list), and its id."""
     wanted = queue.Filter.read_query(request.POST.get("in", ""))
     following = queue.next_after(change, wanted, user=cast("User", request.user), now=now)
     if following:
-        return address_of(following, list_query=wanted.query())
+        return address_of(following, list_query=wanted.query()), following
     query = wanted.query()
-    return reverse("queue") + (f"?{query}" if query else "")
+    return reverse("queue") + (f"?{query}" if query else ""), None
+
+
+def _position(request: HttpRequest, following: int | None, now: datetime) -> str:
+    """Where the next change stands now that this one is decided; its page was fetched before."""
+    if following is None:
+        return ""
+    user = cast("User", request.user)
+    wanted = queue.Filter.read_query(request.POST.get("in", ""))
+    where = queue.position(change_or_404(request, following), wanted, user=user, now=now)
+    return _("%(place)s of %(total)s") % {"place": where.place, "total": where.total} if where.place else ""
 
 
 def _toast(request: HttpRequest, verdict: Verdict, change: Change) -> str:
-    return render_to_string(
-        "review/_toast.html",
-        {
-            "words": f"{wording.verdict_sentence(verdict)} – {change.monitor.name}",
-            "verdict": verdict,
-            "undoable": verdict.action in ("approve", "dismiss", "snooze"),
-            "reasons": [(r.value, r.label) for r in verdicts.REASONS.get(Verdict.Action(verdict.action), ())],
-            "list_query": queue.Filter.read_query(request.POST.get("in", "")).query(),
-            "key": uuid.uuid4().hex,
-        },
-        request=request,
-    )
+    list_query = queue.Filter.read_query(request.POST.get("in", "")).query()
+    return render_to_string("review/_toast.html", toast_context(verdict, list_query=list_query), request=request)
 
 
-def _answer(request: HttpRequest, *, words: str, address: str, toast: str = "", status: int = 200) -> HttpResponse:
+def _answer(
+    request: HttpRequest,
+    *,
+    words: str,
+    address: str,
+    toast: str = "",
+    position: str = "",
+    tag: str = "",
+    status: int = 200,
+) -> HttpResponse:
     """The same answer for a form (message and 303) and for our script (JSON with the toast)."""
     if wants_json(request):
         return JsonResponse(
@@ -87,11 +97,12 @@ def _answer(request: HttpRequest, *, words: str, address: str, toast: str = "", 
                 "toast": toast,
                 "words": words,
                 "next": address,
+                "position": position,
                 "waiting": context.capped(context.waiting_count(request)),
             },
             status=status,
         )
-    messages.success(request, words)
+    messages.success(request, words, extra_tags=tag)
     return HttpResponseSeeOther(address)
 
 
@@ -120,7 +131,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
         if detail not in verdicts.REASONS[verdict_action]:
             return HttpResponseBadRequest(_("There is no such reason."))
         reason = detail
-    following = _to_next(request, change, now)
+    following, next_id = _to_next(request, change, now)
     outcome = verdicts.decide(
         change.pk,
         action=verdict_action,
@@ -137,6 +148,8 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
         words=f"{wording.verdict_sentence(outcome.verdict)} – {change.monitor.name}",
         address=following,
         toast=_toast(request, outcome.verdict, change) if wants_json(request) else "",
+        position=_position(request, next_id, now) if wants_json(request) else "",
+        tag="verdict",
     )
 
 
@@ -179,7 +192,7 @@ def _second(
 ) -> HttpResponse:
     if opinion not in ("approve", "dismiss"):
         return HttpResponseBadRequest(_("An opinion is to approve or to dismiss."))
-    following = _to_next(request, change, now)
+    following, _next_id = _to_next(request, change, now)
     recorded = verdicts.second_opinion(change.pk, opinion=opinion, actor=user, seen=seen, now=now)
     words = f"{wording.verdict_sentence(recorded.verdict)} – {change.monitor.name}"
     return _answer(request, words=words, address=following)

@@ -69,6 +69,7 @@ const swap = (page, address, { push = true } = {}) => {
 const show = async (address) => {
   let page = null;
   if (ahead.address === address && performance.now() - ahead.at < FRESH_MS) page = await ahead.page;
+  page ??= await load(address).catch(() => null);
   if (!page || !find("#decide", page)) return location.assign(address);
   swap(page, address);
 };
@@ -109,20 +110,29 @@ const failed = (form, body, title, address) => {
   notice.append(text, again, open);
   toasts().append(notice);
 };
-const post = async (form, body, title, here) => {
-  let answer;
+const send = async (form, body) => {
   try {
-    answer = await fetch(form.action, { method: "POST", body, keepalive: true, headers: { "X-Tideline": "script" } });
-  } catch { return failed(form, body, title, here); }
-  if (!(answer.headers.get("content-type") ?? "").includes("json")) return failed(form, body, title, here);
-  const data = await answer.json();
+    const answer = await fetch(form.action, { method: "POST", body, keepalive: true, headers: { "X-Tideline": "script" } });
+    if ((answer.headers.get("content-type") ?? "").includes("json")) return await answer.json();
+  } catch { /* told below */ }
+  return null;
+};
+const finish = (data) => {
+  if (!data) return data;
   if (data.ok) {
     waiting(data.waiting);
+    const place = find("[data-position]");
+    if (place && data.position && location.href.endsWith(data.next)) place.textContent = data.position;
     if (data.toast) put(data.toast); else say(data.words);
     return data;
   }
   if (data.conflict) put(data.conflict);
   return data;
+};
+const post = async (form, body, title, here) => {
+  const data = await send(form, body);
+  if (!data) failed(form, body, title, here);
+  return finish(data);
 };
 
 document.addEventListener("submit", async (event) => {
@@ -145,12 +155,15 @@ document.addEventListener("submit", async (event) => {
     }
     form.dataset.sent = "1";
     const next = form.dataset.next;
-    const sending = post(form, body, title, here);
     if (next) {
+      // The answer is told after the swap: its toast and its place belong to the page that is shown then.
+      const sending = send(form, body);
       await show(next);
-      await sending;
-    } else {
       const data = await sending;
+      if (data) finish(data);
+      else failed(form, body, title, here);
+    } else {
+      const data = await post(form, body, title, here);
       if (data?.ok) location.assign(data.next);
       else delete form.dataset.sent;
     }

@@ -52,6 +52,6 @@ addEventListener("keydown", (event) => {
     event.preventDefault();
     button.click();
     const field = button.closest("details[open]") && find("textarea", button.closest("details"));
-    if (field) requestAnimationFrame(() => field.focus());
+    field?.focus(); // at once: the next key may follow within milliseconds, and belongs to the note
   }
 });

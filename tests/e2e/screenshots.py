@@ -65,10 +65,25 @@ def product(data: Path) -> Iterator[str]:
         "TIDELINE_FRAME_ORIGIN": f"http://localhost:{port}",
     }
     python = sys.executable
-    for command in (["manage.py", "migrate", "-v0"], ["manage.py", "collectstatic", "--noinput", "-v0"], ["-m", "tests.e2e.seed"]):
+    for command in (
+        ["manage.py", "migrate", "-v0"],
+        ["manage.py", "collectstatic", "--noinput", "-v0"],
+        ["-m", "tests.e2e.seed"],
+    ):
         subprocess.run([python, *command], cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
     server = subprocess.Popen(
-        [python, "-m", "gunicorn", "config.wsgi", "--bind", f"127.0.0.1:{port}", "--threads", "8", "--log-level", "error"],
+        [
+            python,
+            "-m",
+            "gunicorn",
+            "config.wsgi",
+            "--bind",
+            f"127.0.0.1:{port}",
+            "--threads",
+            "8",
+            "--log-level",
+            "error",
+        ],
         cwd=ROOT,
         env=environment,
     )

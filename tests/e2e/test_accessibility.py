@@ -1,0 +1,87 @@
+"""axe-core on the pages people work with, in both themes and at two widths."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser
+
+from monitoring.models import Change
+from tests.e2e import seed
+from tests.e2e.conftest import Open
+
+pytestmark = pytest.mark.browser
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+WIDTHS = [(1440, 900), (390, 844)]
+
+
+def problems(page: object) -> list[str]:
+    """What axe finds, one line each."""
+    results = Axe().run(page, options=RULES)
+    return [
+        f"{v['id']}: {node['target']} {node.get('failureSummary', '')[:200]}"
+        for v in results.response["violations"]
+        for node in v["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", WIDTHS)
+def test_axe_finds_nothing_on_the_pages_of_a_reviewer(
+    open_as: Open, site: str, theme: str, size: tuple[int, int], people: dict[str, object]
+) -> None:
+    seed.past_verdicts(people)  # type: ignore[arg-type]
+    seed.more_shapes(people)  # type: ignore[arg-type]
+    page = open_as(
+        color_scheme=theme, viewport={"width": size[0], "height": size[1]}, bypass_csp=True, reduced_motion="reduce"
+    )
+    change = Change.objects.get(monitor__name="Privacy notice", state="open")
+    found = {}
+    for path in (
+        "/", "/queue/", f"/c/{change.pk}/", f"/c/{change.pk}/?view=split", f"/c/{change.pk}/?view=fields",
+        "/monitors/", f"/m/{change.monitor_id}/", "/sites/", "/verdicts/", "/fields/", "/calibration/privacy-policy/",
+        "/me/", "/queue/?kind=noise", "/nowhere/",
+    ):  # fmt: skip
+        page.goto(site + path)
+        if lines := problems(page):
+            found[path] = lines
+
+    assert found == {}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", WIDTHS)
+def test_axe_finds_nothing_at_the_door(chromium: Browser, site: str, theme: str, size: tuple[int, int]) -> None:
+    context = chromium.new_context(color_scheme=theme, viewport={"width": size[0], "height": size[1]}, bypass_csp=True)  # type: ignore[arg-type]
+    page = context.new_page()
+    found = {}
+    for path in ("/login/", "/password/"):
+        page.goto(site + path)
+        if lines := problems(page):
+            found[path] = lines
+    context.close()
+
+    assert found == {}
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1024])
+def test_no_page_scrolls_sideways(open_as: Open, site: str, width: int) -> None:
+    page = open_as(viewport={"width": width, "height": 800})
+    change = Change.objects.get(monitor__name="Privacy notice")
+    wide = []
+    for path in (
+        "/",
+        "/queue/",
+        f"/c/{change.pk}/",
+        f"/c/{change.pk}/?view=split",
+        "/monitors/",
+        f"/m/{change.monitor_id}/",
+        "/sites/",
+        "/verdicts/",
+        "/me/",
+    ):
+        page.goto(site + path)
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            wide.append(path)
+
+    assert wide == []
