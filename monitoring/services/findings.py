@@ -66,6 +66,7 @@ class Finding:
     memory: bytes | None = None
     opens: Change.Kind | None = None
     diff: Document | None = None
+    say: tuple[list[Any], ...] = ()
     fold: Fold | None = None
     priority: int = 1
     earlier: Capture | None = None

@@ -408,6 +408,7 @@ class _Visit:
         return memories.pack_slots(slots)
 
     def _content(self, judgement: Judgement, memory: Memory, document: Document, more: dict[str, Any]) -> Finding:
+        substance = substance_diff(judgement, self.baseline, self.reading)
         more["reasons"] += tuple(_sentence(edit) for edit in self.edits) + self.denied
         codes = [reason["code"] for reason in more["reasons"]]
         back = next((reason for reason in more["reasons"] if reason["code"] == "return"), None)
@@ -420,9 +421,10 @@ class _Visit:
             memory=memory.fold(judgement.delta, self.capture.started_at, rebased=True).to_bytes(),
             opens=Change.Kind.CONTENT,
             diff=document,
+            say=_say(substance) or _say(document),
             fold=self._fold(),
             field_edits=self.edits,
-            priority=self._priority(alarm_of(document)),
+            priority=self._priority(alarm_of(substance)),
             flags=tuple(code for code in _FLAGS if code in codes),
             **more,
         )
@@ -435,16 +437,15 @@ class _Visit:
         reviewed = [edit for edit in self.edits if edit.name in self.rules.review]
         opens: dict[str, Any] = {}
         if reviewed:
+            values = fields_diff(reviewed, self.reading)
             document = diff(self._baseline_whole(), self.whole)
-            if is_empty(document):
-                document = fields_diff(reviewed, self.reading)
+            vanished = any(edit.state == EditState.VANISHED for edit in reviewed)
             opens = {
                 "opens": Change.Kind.FIELD,
-                "diff": document,
+                "diff": values if is_empty(document) else document,
+                "say": _say(values),
                 "fold": self._fold(),
-                "priority": self._priority(
-                    max(alarm_of(document), any(e.state == EditState.VANISHED for e in reviewed))
-                ),
+                "priority": self._priority(max(alarm_of(values), vanished)),
             }
         reasons = tuple(_sentence(edit) for edit in self.edits) + self.denied + more.pop("reasons", ())
         return self._read_finding(
@@ -477,6 +478,7 @@ class _Visit:
                     "keep": Snapshot.Role.AUDIT,
                     "opens": Change.Kind.AUDIT,
                     "diff": document,
+                    "say": _say(document),
                     "priority": 0,
                     "flags": ("audit-sample",),
                 }
@@ -566,6 +568,26 @@ def _digest_reading(source: Capture | Snapshot, sha256: str) -> Reading:
 def is_empty(document: Document) -> bool:
     """Whether a diff has nothing to show."""
     return all(row["op"] == "equal" for row in rows_of(document))
+
+
+def _say(document: Document) -> tuple[list[Any], ...]:
+    """The segments of the one sentence that a row of the queue shows."""
+    return tuple(document["say"]["segments"]) if document["say"] else ()
+
+
+def substance_diff(judgement: Judgement, old: Reading, new: Reading) -> Document:
+    """The diff without what the judgement explained as noise: what the queue's sentence and its priority go by."""
+    was, now = dict(enumerate(old.blocks)), dict(enumerate(new.blocks))
+    for edit in judgement.edits:
+        if not edit.explained or edit.kind is EditKind.MOVED:
+            continue
+        if edit.old >= 0 and edit.new >= 0:
+            was[edit.old] = replace(was[edit.old], text=new.blocks[edit.new].text)
+        elif edit.old >= 0:
+            was.pop(edit.old, None)
+        else:
+            now.pop(edit.new, None)
+    return diff(replace(old, blocks=tuple(was.values())), replace(new, blocks=tuple(now.values())))
 
 
 def fields_diff(edits: list[FieldEdit], page: Reading) -> Document:

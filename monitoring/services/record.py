@@ -435,7 +435,7 @@ def _shown(finding: Finding, document: Document | None) -> dict[str, Any]:
     return {
         "diff": document,
         "diff_hash": diff_hash(document),
-        "say": document["say"]["segments"] if document["say"] else [],
+        "say": scrubbed(list(finding.say)),
         "added": document["added"],
         "removed": document["removed"],
         "places": document["places"],

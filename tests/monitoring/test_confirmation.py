@@ -156,3 +156,20 @@ def test_a_kill_between_the_two_fetches_leaves_nothing_behind(
 
     assert Check.objects.count() == 1
     assert visit(monitor).outcome == "content"
+
+
+def test_the_queues_sentence_is_about_the_substance(watch: Watch, site: LocalSite) -> None:
+    def shown(number: int, clauses: list[str]) -> str:
+        quote = f"<section><p>{QUOTES[number]}</p></section>"
+        return page(clauses=clauses).replace("<main>", f"{quote}<main>")
+
+    monitor = watch("/a", shown(0, CLAUSES))
+    visit(monitor)
+    changed = [c.replace("twelve months", "ten years") for c in CLAUSES]
+    site.put_row("/a", shown(1, changed), shown(2, changed))
+
+    visit(monitor)
+
+    change = Change.objects.get()
+    assert change.places == 2
+    assert ["+", "ten years"] in change.say
