@@ -70,7 +70,7 @@ CSRF_TRUSTED_ORIGINS = [APP_ORIGIN]
 
 # --- applications ----------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "monitoring.adminsite.TidelineAdmin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -44,7 +44,9 @@ class PersonForm(forms.ModelForm):  # type: ignore[type-arg]  # Django's class t
             self.fields["email"].required = True
         if "roles" in self.fields:
             self._choices("roles", Group.objects.filter(name__in=roles.ALL).order_by("name"))
-            if self.instance.pk:
+            if not self.instance.pk:
+                self.initial.setdefault("roles", list(Group.objects.filter(name=roles.ANALYST)))
+            else:
                 self.initial.setdefault("roles", list(self.instance.groups.values_list("pk", flat=True)))
                 self.initial.setdefault("teams", list(self.instance.teams.values_list("pk", flat=True)))
 
@@ -104,6 +106,8 @@ class PersonAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
                 super().__init__(*args, **options)
                 if "teams" in self.fields:
                     self._choices("teams", own)
+                    if not self.instance.pk and len(only := list(own[:2])) == 1:
+                        self.initial.setdefault("teams", only)
 
         return Form
 

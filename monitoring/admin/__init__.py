@@ -9,9 +9,3 @@ __all__ = ["evidence", "monitor", "page_type", "places", "rules"]
 
 # Background work is no configuration: a scheduled task names any function to call, and a queued one holds a pickle.
 admin.site.unregister([Failure, OrmQ, Schedule, Success])
-
-admin.site.site_header = "Tideline"
-admin.site.site_title = "Tideline"
-admin.site.index_title = "Configuration"
-admin.site.site_url = "/"
-admin.site.enable_nav_sidebar = True

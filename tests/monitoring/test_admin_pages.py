@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.apps import apps
 from django.contrib import admin
+from django.http import HttpRequest
 from django.test import Client
 from django.urls import reverse
 
@@ -48,3 +51,52 @@ def test_add_form_opens_for_a_superuser(root: Client) -> None:
     answer = root.get(reverse("admin:monitoring_monitor_add"))
 
     assert answer.status_code == 200
+
+
+def test_the_menu_is_sorted_by_purpose(root: Client) -> None:
+    groups = {
+        str(app["name"]): [m["object_name"] for m in app["models"]] for app in admin.site.get_app_list(_request(root))
+    }
+
+    assert list(groups) == ["What is watched", "People", "Evidence"]
+    assert groups["What is watched"][:3] == ["Monitor", "PageType", "Vantage"]
+    assert groups["People"] == ["User", "Team"]
+    assert {"Check", "Snapshot", "Verdict", "SettingChange"} <= set(groups["Evidence"])
+
+
+def _request(client: Client) -> HttpRequest:
+    answer = client.get(reverse("admin:index"))
+    request: HttpRequest = answer.wsgi_request
+    return request
+
+
+@pytest.mark.parametrize("term", ["", "pri", "x"])
+@pytest.mark.parametrize("field", ["page_type", "vantage"])
+def test_completion_answers(field: str, term: str, root: Client) -> None:
+    make_change()
+    asked = {"app_label": "monitoring", "model_name": "monitor", "field_name": field, "term": term}
+
+    answer = root.get(reverse("admin:autocomplete"), asked)
+
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "admin:index",
+        "admin:monitoring_monitor_changelist",
+        "admin:monitoring_monitor_add",
+        "admin:monitoring_monitor_import",
+        "admin:monitoring_pagetype_add",
+        "admin:auth_user_add",
+    ],
+)
+def test_pages_need_no_inline_script_or_style(name: str, root: Client) -> None:
+    answer = root.get(reverse(name))
+    page = answer.content.decode()
+
+    assert "script-src 'self'" in answer["Content-Security-Policy"]
+    assert not re.search(r"<script(?![^>]*\bsrc=)[^>]*>\s*\S", page.replace('type="application/json"', 'src="data"'))
+    assert not re.search(r"<[^>]+\s(style|onclick|onchange|onsubmit)=", page)
+    assert "<style" not in page
