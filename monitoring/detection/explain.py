@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import re2
 
 from monitoring.detection.align import Pairing, words
-from monitoring.detection.blocks import Block, Reading, Region
+from monitoring.detection.blocks import Block, Reading, Region, Surface
 from monitoring.detection.judgement import EditKind, Settings
 from monitoring.detection.memory import Memory
 from monitoring.detection.normalise import mask, normalise
@@ -28,6 +28,7 @@ TEXT_LIMIT = 40_000  # characters of one block that are compared word by word
 STILL_VISITS = 3  # visits without a move from which a slot counts as standing still
 SHORT_WORDS = 8  # words beside the masked fragments that a stamp may have
 COPY_BLOCKS = 5  # blocks repeated from elsewhere on the page that make a second copy (a phone's layout)
+TITLE_CHARS = 300  # a longer block repeats no title
 BANNER_WORDS = 80  # longest block of a consent banner
 MODULE_LIMIT = 60  # containers looked up on the other side
 FACT_LIMIT = 600  # edits of one page that are looked at one by one; a rewritten page has more
@@ -203,12 +204,28 @@ class Scene:
 
 
 def gather(old: Reading, new: Reading, pairing: Pairing) -> list[Facts]:
-    """The facts of every reworded, removed and added block, in that order."""
-    facts = [_reworded(o, n, old.blocks[o], new.blocks[n]) for o, n in pairing.reworded[:FACT_LIMIT]]
-    left = max(0, FACT_LIMIT - len(facts))
-    facts += [_single(EditKind.REMOVED, i, old.blocks[i]) for i in pairing.removed[:left]]
-    facts += [_single(EditKind.ADDED, i, new.blocks[i]) for i in pairing.added[:left]]
+    """The facts of every reworded, removed and added block, in that order.
+
+    A page with more than `FACT_LIMIT` edits is looked at where it matters most: what readers see in the main region
+    comes first.
+    """
+    reworded, removed, added = pairing.reworded, pairing.removed, pairing.added
+    if len(reworded) + len(removed) + len(added) > FACT_LIMIT:
+        rows = [(_rank(new.blocks[n]), 0, o, n) for o, n in reworded]
+        rows += [(_rank(old.blocks[o]), 1, o, -1) for o in removed]
+        rows += [(_rank(new.blocks[n]), 2, -1, n) for n in added]
+        kept = sorted(rows)[:FACT_LIMIT]
+        reworded = tuple((o, n) for _, step, o, n in kept if step == 0)
+        removed = tuple(o for _, step, o, _n in kept if step == 1)
+        added = tuple(n for _, step, _o, n in kept if step == 2)
+    facts = [_reworded(o, n, old.blocks[o], new.blocks[n]) for o, n in reworded]
+    facts += [_single(EditKind.REMOVED, i, old.blocks[i]) for i in removed]
+    facts += [_single(EditKind.ADDED, i, new.blocks[i]) for i in added]
     return facts
+
+
+def _rank(block: Block) -> int:
+    return (block.region is not Region.MAIN) + 2 * (block.surface is not Surface.VISIBLE)
 
 
 def explain(facts: Facts, scene: Scene) -> str:
@@ -412,6 +429,8 @@ def _known(f: Facts, s: Scene) -> bool:
 def _echo(f: Facts, s: Scene) -> bool:
     """The page's own title, or a part of it, written into the body by a script for screen readers."""
     if f.block.heading:
+        return False
+    if not s.titles or len(f.block.text) > TITLE_CHARS:
         return False
     sides = [normalise(b.text) for b in (f.before, f.after) if b is not None]
     if not any(side in s.titles for side in sides):

@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from monitoring.detection.blocks import Surface
@@ -101,21 +102,46 @@ def load_weights() -> Weights:
 WEIGHTS = load_weights()
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the names along a tag path say about the place."""
+
+    structure: bool
+    header: bool
+    chrome: bool
+    consent: bool
+    advert: bool
+    related: bool
+
+
+@lru_cache(maxsize=4096)
+def place_of(path: str) -> Place:
+    """The place of a tag path; a memo, because many edits of a page share a few paths."""
+    return Place(
+        structure=bool(STRUCTURE.search(path)),
+        header=bool(HEADER.search(path)),
+        chrome=bool(CHROME.search(path)),
+        consent=bool(CONSENT.search(path)),
+        advert=bool(ADVERT.search(path)),
+        related=bool(RELATED.search(path)),
+    )
+
+
 def features(f: Facts, scene: Scene, peers: int) -> dict[str, float]:
     """What the model sees of one edit; only features that are not zero.
 
     peers: how many edits of the pair stand in the same list or share the same path.
     """
     block = f.block
-    path = f.path
+    place = place_of(f.path)
     prose = f.is_prose
     changed = f.words_removed + f.words_added
-    structure = bool(STRUCTURE.search(path))
-    consent = bool(CONSENT.search(path) or CONSENT_TEXT.search(block.text)) and not f.in_main
+    outside = not f.in_main
+    structure, related = place.structure, place.related
+    consent = outside and (place.consent or bool(CONSENT_TEXT.search(block.text[:400])))
     whole = (f.old, f.new) in scene.whole
-    advert = bool(ADVERT.search(path)) and not f.in_main
-    related = bool(RELATED.search(path))
-    chrome = bool(CHROME.search(path)) and not f.in_main
+    advert = place.advert and outside
+    chrome = place.chrome and outside
     elsewhere = advert or related or (consent and whole)  # figures of an advertisement are not the page's
     plain_place = not (structure or chrome or advert or related or consent)
     reworded = f.kind is EditKind.REWORDED
@@ -130,7 +156,7 @@ def features(f: Facts, scene: Scene, peers: int) -> dict[str, float]:
         "outside_prose": not f.in_main and prose and not structure,
         "structure": structure,
         "structure_prose": structure and prose,
-        "header": bool(HEADER.search(path)) and not f.in_main,
+        "header": place.header and outside,
         "chrome": chrome,
         "consent": consent and (whole or not prose),
         "consent_whole": consent and whole,
