@@ -136,7 +136,9 @@ def change_settings(
     touched = set(changed)
     if "url" in changed:
         monitor.site = site_for(monitor.url)
-        touched.add("site")
+        monitor.charset = monitor.suspect = monitor.suspect_detail = ""  # what we suspected of the old address
+        monitor.suspect_since, monitor.suspect_count = None, 0
+        touched |= {"site", "charset", "suspect", "suspect_detail", "suspect_since", "suspect_count"}
     _check(monitor, changed)
     causes = [cause for name, cause in _NEW_BASELINE.items() if name in changed]
     if causes:

@@ -207,6 +207,15 @@ def test_a_new_address_is_visited_at_once_and_belongs_to_its_site() -> None:
     assert monitor.site.host == "other.example"
 
 
+def test_what_was_suspected_of_the_old_address_is_forgotten() -> None:
+    monitor = make_monitor(suspect="gone", suspect_since=NOW, suspect_count=2, charset="shift_jis")
+
+    monitors.change_settings(monitor, {"url": "https://other.example/x"}, actor=None, now=NOW)
+
+    monitor.refresh_from_db()
+    assert (monitor.suspect, monitor.suspect_since, monitor.suspect_count, monitor.charset) == ("", None, 0, "")
+
+
 def test_a_changed_address_is_guarded_too() -> None:
     monitor = make_monitor()
 
