@@ -554,10 +554,13 @@ def _by_contrast(case: _Case) -> Quality | None:
     before = case.before
     if before is None or not case.lesser or before.prose < BASELINE_WORDS or case.retained > 0.3:
         return None
-    if case.new_prose > max(15, 0.02 * before.prose):
-        return None
-    sentence = "Most of the page's text is missing and nothing stands in its place."
-    return Quality(State.BLOCKED, "text-missing", sentence, (_amounts(case),))
+    if case.new_prose <= max(15, 0.02 * before.prose):
+        sentence = "Most of the page's text is missing and nothing stands in its place."
+        return Quality(State.BLOCKED, "text-missing", sentence, (_amounts(case),))
+    if case.retained < 0.03 and before.prose >= MESSAGE_WORDS and case.shape.prose < 0.2 * before.prose:
+        sentence = "Nothing of the page's text is left, and a much shorter text stands in its place."
+        return Quality(State.BLOCKED, "other-page", sentence, (_amounts(case),))
+    return None
 
 
 def _by_home(case: _Case) -> Quality | None:

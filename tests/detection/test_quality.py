@@ -26,7 +26,11 @@ def judged(html: str, *, baseline: str = "", **facts: object) -> Quality:
 
 
 GOOD_PAGE = make_html(f"<main><h1>Privacy policy</h1>{POLICY}</main>")
-MENU = "<nav>" + "".join(f'<a href="/{w}">{w}</a> ' for w in ["home", "shop", "news", "help", "jobs", "about", "press"]) + "</nav>"
+MENU = (
+    "<nav>"
+    + "".join(f'<a href="/{w}">{w}</a> ' for w in ["home", "shop", "news", "help", "jobs", "about", "press"])
+    + "</nav>"
+)
 
 INSTEAD = {
     "cloudflare": (
@@ -263,6 +267,16 @@ def test_most_of_the_text_missing_with_nothing_in_its_place() -> None:
 
     assert (quality.outcome, quality.code) == ("blocked", "text-missing")
     assert "in the last good capture" in quality.evidence[0]
+
+
+def test_a_far_shorter_text_with_nothing_of_the_old_one_is_another_page() -> None:
+    other = make_html(
+        "<main>"
+        + "".join(f"<p>Reason {n} to join us today and to tell all of your friends.</p>" for n in range(9))
+        + "</main>"
+    )
+
+    assert judged(other, baseline=GOOD_PAGE).code == "other-page"
 
 
 def test_a_page_written_anew_is_a_change() -> None:
