@@ -12,6 +12,7 @@ explain an edit as long as the slot has no past.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -389,41 +390,59 @@ def _stamp(f: Facts, s: Scene) -> bool:
 
 
 def _moving_mask(f: Facts, s: Scene) -> bool:
-    """Equal after masking, in a slot that moved on at least half of the visits."""
+    """Equal after masking, in a slot that moved on at least half of the visits.
+
+    A date alone needs more than one move outside lists and sentences; in an entry of a list, and inside a sentence, it
+    is part of what is said, and only quiet re-fetches make it volatile.
+    """
     if not f.masked or f.before is None or _share(f.before, s) < 0.5:
         return False
-    if f.masked & DAY_CLASSES and f.in_main and f.masked_rest > SHORT_WORDS:
-        return s.memory.slot(f.before.slot).quiet_moves >= 1  # a date inside a sentence is part of what it says
-    return True
+    past = s.memory.slot(f.before.slot)
+    if past.quiet_moves or not f.masked & DAY_CLASSES:
+        return True
+    if f.in_main and (f.masked_rest > SHORT_WORDS or f.before.list_id >= 0):
+        return False
+    return past.moves >= 2 or bool(f.masked & STAMP_CLASSES)
 
 
 def _moving_slot(f: Facts, s: Scene) -> bool:
     """A slot that moves on most visits.
 
-    Prose of the main region is not believed to be volatile because it changed often: that is how a clause
-    creeps. It needs quiet re-fetches that moved, or a text that was there before.
+    Prose and list entries of the main region, and prices anywhere, are not believed to be volatile because they
+    changed often: that is how a clause creeps. It takes quiet re-fetches in which they moved.
     """
     slot = f.before or f.after
     if slot is None or _share(slot, s) < 0.5:
         return False
     past = s.memory.slot(slot.slot)
-    if f.in_main and f.is_prose:
-        return past.quiet_moves >= 1
-    if f.numbers or f.money:
-        return past.quiet_moves >= 1 or past.moves >= 2
-    return True
+    if past.quiet_moves:
+        return True
+    if f.money or (f.in_main and (f.is_prose or _is_entry(slot))):
+        return False
+    return past.moves >= 2 or not (f.in_main or f.numbers)
 
 
 def _known(f: Facts, s: Scene) -> bool:
-    """A text that comes and goes in a slot that is not prose: a rotating module, a variant."""
-    if f.in_main and f.is_prose:
-        return False
+    """A text that comes and goes in a slot that is not prose: a rotating module, a variant.
+
+    In the main region a text has to have come up several times; one return of a list entry is a change.
+    """
     slot = f.before or f.after
-    if slot is None or not s.memory.slot(slot.slot).moves:
+    if slot is None or (f.in_main and f.is_prose):
         return False
-    if f.after is not None:
-        return s.memory.text(f.after.text) is not None
-    return f.before is not None and s.memory.text(f.before.text) is not None
+    past = s.memory.slot(slot.slot)
+    if not past.moves:
+        return False
+    side = f.after or f.before
+    text = s.memory.text(side.text) if side is not None else None
+    if text is None:
+        return False
+    return not f.in_main or bool(past.quiet_moves) or (text.times >= 3 and not _is_entry(slot))
+
+
+def _is_entry(block: Block) -> bool:
+    """Whether a block is an entry of a list or table and not a link."""
+    return block.list_id >= 0 and block.link_density <= 0.8
 
 
 def _echo(f: Facts, s: Scene) -> bool:
@@ -509,8 +528,12 @@ def _share(block: Block, s: Scene) -> float:
 
 
 def _plain(text: str) -> str:
-    return " ".join("".join(c for c in text.translate(_TYPES) if c.isprintable()).split())
+    """A text without what a reader cannot see; marks that turn the reading direction stay, they show."""
+    text = unicodedata.normalize("NFKC", text.translate(_TYPES))
+    return " ".join("".join(c for c in text if c.isprintable() or c in TURNS).split())
 
+
+TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 _TYPES = {
     **dict.fromkeys(map(ord, "‘’‚‛′`´"), "'"),

@@ -31,6 +31,7 @@ from monitoring.detection.score import WEIGHTS, Weights, combined, features
 
 DETECTOR_VERSION = 1
 
+FAR_SHARE = 0.5  # share of the cut that an edit must reach for the distance to speak for it
 LOW = "below-cut"  # an edit that no rule explains and that the model finds too slight
 
 
@@ -67,7 +68,8 @@ def judge(
     edits = _resplit(edits, old, new)
     open_edits = [e for e in edits if not e.explained]
     score = combined([e.weight for e in open_edits])
-    kind = Kind.CONTENT if score >= settings.cut else Kind.NOISE
+    far = bits > settings.threshold and _any_main(open_edits, old, new, settings.cut * FAR_SHARE)
+    kind = Kind.CONTENT if score >= settings.cut or far else Kind.NOISE
     if kind is Kind.NOISE:
         edits = [e if e.explained else replace(e, explained=LOW) for e in edits]
     state = memory.state
@@ -187,6 +189,12 @@ def _counts(block: Block) -> bool:
     return block.region is Region.MAIN and block.surface is Surface.VISIBLE
 
 
+def _any_main(edits: Sequence[Edit], old: Reading, new: Reading, least: float) -> bool:
+    """Whether an unexplained edit of what readers see in the main region weighs at least so much."""
+    blocks = (new.blocks[e.new] if e.new >= 0 else old.blocks[e.old] for e in edits if e.weight >= least)
+    return any(_counts(block) for block in blocks)
+
+
 def _differs_visibly(edits: Sequence[Edit], old: Reading, new: Reading) -> bool:
     for e in edits:
         block = new.blocks[e.new] if e.new >= 0 else old.blocks[e.old]
@@ -237,7 +245,7 @@ def _reasons(
     counts = Counter(e.explained for e in edits if e.explained)
     for code, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         reasons.append(Reason(f"left-out-{code}", LEFT_OUT.get(code, code).format(n=_blocks(count)), {"blocks": count}))
-    reasons += _surfaces(open_edits, scene)
+    reasons += _surfaces([e for e in edits if e.explained in ("", LOW)], scene)
     return tuple(reasons)
 
 
@@ -301,7 +309,7 @@ def _surfaces(edits: Sequence[Edit], scene: Scene) -> list[Reason]:
     kinds: Counter[Surface] = Counter()
     for e in edits:
         block = scene.new.blocks[e.new] if e.new >= 0 else scene.old.blocks[e.old]
-        kinds[block.surface] += 1
+        kinds[block.surface] += block.region is Region.MAIN or not e.explained
     names = {
         Surface.HIDDEN: ("hidden-text", "Hidden text changed ({n})."),
         Surface.ATTRIBUTE: ("attribute-text", "Text in an attribute changed ({n})."),
