@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from monitoring import storage
 from monitoring.detection.blocks import Block, Reading
 from monitoring.detection.diff import diff, rows_of
+from monitoring.detection.echoes import only_echoes
 from monitoring.detection.explain import CJK_NEGATION, NEGATIONS
 from monitoring.detection.fields import EditState, FieldEdit, FieldValue, compare_fields, contradictions, extract_fields
 from monitoring.detection.fingerprint import fingerprint, text_hash, to_hex
@@ -35,6 +36,7 @@ from monitoring.scheduling.core import hash01
 from monitoring.services import memories
 from monitoring.services.findings import DETECTOR, Document, Finding, Fold
 from monitoring.services.rules import Rules
+from monitoring.services.showing import document_of, is_empty
 
 logger = logging.getLogger(__name__)
 
@@ -384,8 +386,13 @@ class _Visit:
             "reasons": _reasons(judgement),
             "quiet_slots": quiet,
         }
-        if judgement.kind is Kind.CONTENT:
-            document = diff(self._baseline_whole(), self.whole)
+        if judgement.kind is Kind.CONTENT and only_echoes(
+            judgement.edits, self.baseline, self.reading, self._edits_since_baseline()
+        ):
+            text = "The text repeats what a field says, and nothing else changed."
+            more["reasons"] += ({"code": "left-out-field", "text": text, "data": {}},)
+        elif judgement.kind is Kind.CONTENT:
+            document = self._document(judgement)
             if not is_empty(document):
                 return self._content(judgement, memory, document, more)
             more["reasons"] += ({"code": "empty-diff", "text": "No difference that could be shown.", "data": {}},)
@@ -408,7 +415,6 @@ class _Visit:
         return memories.pack_slots(slots)
 
     def _content(self, judgement: Judgement, memory: Memory, document: Document, more: dict[str, Any]) -> Finding:
-        substance = substance_diff(judgement, self.baseline, self.reading)
         more["reasons"] += tuple(_sentence(edit) for edit in self.edits) + self.denied
         codes = [reason["code"] for reason in more["reasons"]]
         back = next((reason for reason in more["reasons"] if reason["code"] == "return"), None)
@@ -421,10 +427,10 @@ class _Visit:
             memory=memory.fold(judgement.delta, self.capture.started_at, rebased=True).to_bytes(),
             opens=Change.Kind.CONTENT,
             diff=document,
-            say=_say(substance) or _say(document),
+            say=_say(document),
             fold=self._fold(),
             field_edits=self.edits,
-            priority=self._priority(alarm_of(substance)),
+            priority=self._priority(alarm_of(document)),
             flags=tuple(code for code in _FLAGS if code in codes),
             **more,
         )
@@ -438,7 +444,8 @@ class _Visit:
         opens: dict[str, Any] = {}
         if reviewed:
             values = fields_diff(reviewed, self.reading)
-            document = diff(self._baseline_whole(), self.whole)
+            judgement = more.get("judgement")
+            document = self._document(judgement) if judgement else diff(self._baseline_whole(), self.whole)
             vanished = any(edit.state == EditState.VANISHED for edit in reviewed)
             opens = {
                 "opens": Change.Kind.FIELD,
@@ -484,6 +491,17 @@ class _Visit:
                 }
         return self._read_finding(Outcome.NOISE, reason=reason, **kept, **more)
 
+    def _document(self, judgement: Judgement) -> Document:
+        """The diff as a reviewer sees it: what the judgement explained is on record and no place."""
+        return document_of(judgement, (self.baseline, self.reading), (self._baseline_whole(), self.whole))
+
+    def _edits_since_baseline(self) -> list[FieldEdit]:
+        """How the fields differ from those of the baseline, which a later field change does not move."""
+        assert self.monitor.baseline is not None  # noqa: S101 - `finding` sees to it
+        stored = self.monitor.baseline.fields
+        then = {name: FieldValue.from_json(value) for name, value in stored.items()}
+        return compare_fields(then, self.values, self.rules.specs)
+
     def _baseline_whole(self) -> Reading:
         assert self.monitor.baseline is not None  # noqa: S101 - `finding` sees to it
         if not self.rules.field_selectors:
@@ -499,7 +517,11 @@ class _Visit:
         )
         if change is None:
             return None
-        document = diff(self._of_snapshot(change.prior, fields=True), self.whole)
+        prior = self._of_snapshot(change.prior, fields=False)
+        whole = self._of_snapshot(change.prior, fields=True) if self.rules.field_selectors else prior
+        settings = settings_of(self.monitor, self.rules)
+        judgement = judge(prior, self.reading, memories.load(self.monitor), settings=settings)
+        document = document_of(judgement, (prior, self.reading), (whole, self.whole))
         return Fold(change.pk, change.prior_id, None if is_empty(document) else document)
 
     def _priority(self, alarm: int) -> int:
@@ -565,29 +587,9 @@ def _digest_reading(source: Capture | Snapshot, sha256: str) -> Reading:
     return Reading(blocks=(Block(text=text, tag="p", path="file", slot="file"),))
 
 
-def is_empty(document: Document) -> bool:
-    """Whether a diff has nothing to show."""
-    return all(row["op"] == "equal" for row in rows_of(document))
-
-
 def _say(document: Document) -> tuple[list[Any], ...]:
     """The segments of the one sentence that a row of the queue shows."""
     return tuple(document["say"]["segments"]) if document["say"] else ()
-
-
-def substance_diff(judgement: Judgement, old: Reading, new: Reading) -> Document:
-    """The diff without what the judgement explained as noise: what the queue's sentence and its priority go by."""
-    was, now = dict(enumerate(old.blocks)), dict(enumerate(new.blocks))
-    for edit in judgement.edits:
-        if not edit.explained or edit.kind is EditKind.MOVED:
-            continue
-        if edit.old >= 0 and edit.new >= 0:
-            was[edit.old] = replace(was[edit.old], text=new.blocks[edit.new].text)
-        elif edit.old >= 0:
-            was.pop(edit.old, None)
-        else:
-            now.pop(edit.new, None)
-    return diff(replace(old, blocks=tuple(was.values())), replace(new, blocks=tuple(now.values())))
 
 
 def fields_diff(edits: list[FieldEdit], page: Reading) -> Document:
@@ -624,7 +626,7 @@ _ENTRY_TAGS = frozenset({"li", "tr", "dt", "dd", "td"})
 def alarm_of(document: Document) -> int:
     """1 when an entry of a list went, or the changed words hold a number, a date or a negation; else 0."""
     for row in rows_of(document):
-        if row["op"] == "equal":
+        if row["op"] == "equal" or row["left_out"]:
             continue
         if row["op"] == "removed" and row["tag"] in _ENTRY_TAGS:
             return 1

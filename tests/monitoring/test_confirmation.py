@@ -171,5 +171,6 @@ def test_the_queues_sentence_is_about_the_substance(watch: Watch, site: LocalSit
     visit(monitor)
 
     change = Change.objects.get()
-    assert change.places == 2
+    assert change.places == 1
+    assert change.diff["left_out"] == 1
     assert ["+", "ten years"] in change.say
