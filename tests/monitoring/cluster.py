@@ -28,6 +28,7 @@ class Cluster:
             "TIDELINE_REDIS": redis,
             "TIDELINE_TEST_ALLOWED_ADDRESSES": allowed,
             "TIDELINE_LEASE_S": "3",
+            "TIDELINE_CONFIRM_DELAY_S": "1",
             "TIDELINE_WORKERS": "2",
             "DJANGO_SETTINGS_MODULE": os.environ.get("DJANGO_SETTINGS_MODULE", "config.settings"),
         }
@@ -92,7 +93,7 @@ class Cluster:
         with psycopg.connect(self.database) as connection:
             connection.execute(sql)
 
-    def wait(self, condition: Callable[[], bool], *, what: str, within_s: float = 90.0) -> None:
+    def wait(self, condition: Callable[[], bool], *, what: str, within_s: float = 180.0) -> None:
         """Wait until a condition holds; fails with the end of the cluster's log."""
         ends = time.monotonic() + within_s
         while not condition():

@@ -13,7 +13,7 @@ import pytest
 from tests.monitoring.cluster import Cluster
 from tests.monitoring.site import LocalSite
 
-MONITORS = 120
+MONITORS = 80
 KILLS = 3
 
 pytestmark = pytest.mark.slow
