@@ -99,7 +99,6 @@ class MonitorAdmin(TeamScoped[Monitor]):
         SiteFilter,
     ]
     search_fields = ["name", "url", "site__name", "site__host"]
-    search_help_text = _("Name, address or site")
     show_full_result_count = False
     list_per_page = 50
     autocomplete_fields = ["page_type", "vantage"]
