@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
 
 from .address import link_target
 from .blocks import Block, Draft, Flag, Reading, Region, Surface, freeze
@@ -317,7 +317,10 @@ def _matching(parser: LexborHTMLParser, selectors: tuple[str, ...]) -> frozenset
     found: set[int] = set()
     for selector in selectors:
         if selector:
-            found.update(n.mem_id for n in parser.css(selector))
+            try:
+                found.update(n.mem_id for n in parser.css(selector))
+            except SelectolaxError as err:
+                raise ValueError(f"not a selector: {selector!r}") from err
     return frozenset(found)
 
 

@@ -104,7 +104,7 @@ def choose(outline: Outline, *, wanted: frozenset[int] = frozenset(), remembered
     teasers = _teasers(runs, mass)
     whole = sum(mass)
     announced = sum(mass[text] for _, text in teasers)
-    if announced > _LISTING_SHARE * whole:
+    if announced > _LISTING_SHARE * whole or announced > whole - announced < _LISTING_REST:
         teasers = []  # a page of teasers: they are what it has to say
     for _, text in teasers:
         mass[text] *= 0.25
@@ -275,6 +275,7 @@ def _lengths(runs: list[Run], dropped: list[bool]) -> list[int]:
 
 
 _LINKED_SHARE: Final = 0.15
+_LISTING_REST: Final = 400.0
 _LISTING_SHARE: Final = 0.8
 _SPREAD: Final = 0.4
 _PURITY_SPREAD: Final = 0.5

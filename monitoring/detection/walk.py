@@ -213,7 +213,7 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
 ) -> Outline:
     """The outline of the tree under `root`, without the elements whose `mem_id` is in `ignored`.
 
-    marked: elements (by `mem_id`) that get a box even if they are inline. surface: what the text of this tree is to its reader unless something in the tree hides it. unscripted: the tree was
+    marked: elements (by `mem_id`) that are runs of their own even if they are inline. surface: what the text of this tree is to its reader unless something in the tree hides it. unscripted: the tree was
     parsed as by a browser without scripts, and <noscript> is shown.
     """
     out = Outline()
@@ -315,8 +315,8 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
             if exceptional:
                 if unscripted and name == "noscript":
                     kind = _BLOCK if tag != "head" else _HEAD
-                if node.mem_id in marked and kind in (_INLINE, _LINK):
-                    kind = _CUSTOM
+                if node.mem_id in marked and kind in (_INLINE, _LINK, _CUSTOM):
+                    kind = _BLOCK
                 if node.mem_id in ignored:
                     out.skipped += len(node.text_lexbor() or "")
                     kind = _IGNORED
