@@ -30,6 +30,9 @@ class Kind:
     fields: str = ""  # a key of DEFAULT_FIELDS
 
 
+# When a page was last saved goes to the dataset; alone it is nothing to read, and some sites renew it every night.
+_STAMPS = frozenset({"modified", "date-modified"})
+
 # Legal texts: capitals mark defined terms, so case matters. News: only much new text is worth a look, and little of it
 # is anybody's duty. The threshold in bits only grades how much changed; calibration sets it per page type.
 KINDS = (
@@ -88,7 +91,7 @@ def _ensure(kind: Kind) -> bool:
                 attribute=spec.attribute,
                 type=str(spec.type),
                 important=spec.important,
-                review=spec.review,
+                review=False if spec.name in _STAMPS else spec.review,
             )
             for spec in DEFAULT_FIELDS.get(kind.fields, ())
         )

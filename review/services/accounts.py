@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 from monitoring.models import Team
 from monitoring.services import outbox
 from review import roles
-from review.services.digests import absolute, language_of
+from review.services.digests import absolute, language_of, subscribe
 
 PASSWORD_LINK_EVERY_S = 300  # one mail per person and span: nobody's mailbox is filled through a public form
 
@@ -77,6 +77,8 @@ def ensure_admin(*, name: str, email: str = "") -> tuple[User, str | None]:
         user.groups.add(Group.objects.get_or_create(name=roles.ADMIN)[0])
         for team in Team.objects.all():
             team.members.add(user)
+        if email:
+            subscribe(user)
     return user, password
 
 

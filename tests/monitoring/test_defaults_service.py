@@ -64,3 +64,15 @@ def test_a_field_that_a_person_removed_stays_removed() -> None:
     ensure_defaults()
 
     assert not PageType.objects.get(slug="product-page").field_rules.exists()
+
+
+def test_a_stamp_of_the_last_save_opens_no_change_by_itself() -> None:
+    ensure_defaults()
+
+    rules = PageType.objects.get(slug="privacy-policy").field_rules.all()
+
+    assert {rule.name: rule.opens_change for rule in rules} == {
+        "title": True,
+        "modified": False,
+        "date-modified": False,
+    }

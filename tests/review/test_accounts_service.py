@@ -9,6 +9,7 @@ from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 
 from monitoring.models import OutboxMessage
+from review.models import DigestSubscription
 from review.services import accounts
 from tests.factories import NOW, make_team, make_user
 
@@ -21,6 +22,17 @@ def test_the_first_account_may_do_everything() -> None:
     assert user.is_superuser
     assert password is not None
     assert user.check_password(password)
+
+
+def test_the_first_account_gets_digests_where_it_has_an_address() -> None:
+    without, _password = accounts.ensure_admin(name="admin")
+    no_digest = not DigestSubscription.objects.exists()
+    without.delete()
+
+    accounts.ensure_admin(name="admin", email="admin@example.test")
+
+    assert no_digest
+    assert DigestSubscription.objects.get().user.email == "admin@example.test"
 
 
 def test_a_second_run_changes_no_password() -> None:
