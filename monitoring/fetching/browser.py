@@ -189,7 +189,7 @@ def _run(job: Job) -> tuple[dict[str, Any], bytes, bytes]:
         try:
             answer = _answer(child, job)
         finally:
-            _kill(child)
+            _kill(child, folder)
         log.seek(0)
         said = log.read(4000).decode("utf-8", "replace").strip()
         if child.returncode != 0 or b"\n" not in answer:
@@ -199,6 +199,8 @@ def _run(job: Job) -> tuple[dict[str, Any], bytes, bytes]:
     facts: dict[str, Any] = json.loads(line)  # Any: the worker's own JSON
     if facts.get("reason") == "renderer-failed":
         logger.warning("renderer failed said=%r", said[:1000])
+    if facts.get("remark"):
+        logger.warning("browser ran %s", facts["remark"])
     html_bytes = facts["html_bytes"]
     return facts, rest[:html_bytes], rest[html_bytes : html_bytes + facts["shot_bytes"]]
 
@@ -239,12 +241,15 @@ def _environment(folder: str) -> dict[str, str]:
     return kept | {"HOME": folder, "TMPDIR": folder, "PYTHONPATH": str(_PROJECT), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def _kill(child: subprocess.Popen[bytes]) -> None:
-    """Kill the child and all that descends from it: the browser leads a session of its own."""
+def _kill(child: subprocess.Popen[bytes], folder: str) -> None:
+    """Kill the child, all that descends from it, and what has left the family but names the render's own folder.
+
+    The browser leads a session of its own, and its crash reporter is nobody's child.
+    """
     family = _descendants(child.pid)
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
-    for pid in family:
+    for pid in {*family, *_naming(folder)}:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
     child.wait()
@@ -252,6 +257,16 @@ def _kill(child: subprocess.Popen[bytes]) -> None:
         if pipe is not None:
             with suppress(OSError):
                 pipe.close()
+
+
+def _naming(folder: str) -> list[int]:
+    """Processes with this folder in their command line, where the system tells (Linux)."""
+    found: list[int] = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if folder.encode() in entry.read_bytes():
+                found.append(int(entry.parent.name))
+    return found
 
 
 def _descendants(root: int) -> list[int]:

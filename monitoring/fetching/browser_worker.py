@@ -10,18 +10,28 @@ import asyncio
 import base64
 import hashlib
 import json
-import os
 import sys
 import time
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Browser, CDPSession, Page, Response, Route, WebSocketRoute, async_playwright
+from playwright.async_api import (
+    Browser,
+    CDPSession,
+    Page,
+    Playwright,
+    Response,
+    Route,
+    WebSocketRoute,
+    async_playwright,
+)
 from playwright.async_api import Error as BrowserError
 from playwright.async_api import Request as PageRequest
 from playwright.async_api import TimeoutError as BrowserTimeout
 
 from monitoring.fetching.browser import Job
+from monitoring.fetching.browser_launch import launches
 from monitoring.fetching.capture import Hop
 from monitoring.fetching.egress import MARK, EgressProxy, Upstream
 from monitoring.fetching.errors import FetchError, Refused, TooLarge
@@ -100,6 +110,7 @@ class Visit:
     page: Page | None = None
     document: Response | None = None
     at: str = ""
+    remark: str = ""
     hops: list[Hop] = field(default_factory=list)
     in_flight: dict[PageRequest, float] = field(default_factory=dict)
     last_traffic_at: float = 0.0
@@ -198,19 +209,7 @@ async def render(job: Job) -> tuple[dict[str, Any], bytes, bytes]:
     )
     async with proxy, async_playwright() as playwright:
         visit = Visit(job, proxy, ends_at)
-        try:
-            browser = await playwright.chromium.launch(
-                executable_path=job.chromium or None,
-                headless=True,
-                # Chromium refuses its own sandbox as root; see the decision record.
-                chromium_sandbox=os.geteuid() != 0,
-                args=list(FLAGS),
-                proxy={"server": f"http://127.0.0.1:{proxy.port}"},
-                timeout=visit.left_s() * 1000,
-            )
-        except BrowserError as error:
-            sys.stderr.write(error.message)
-            raise FetchError("The browser could not be started.", reason="renderer-failed", transient=True) from error
+        browser = await _started(visit, playwright)
         try:
             return await _read(visit, browser)
         except BrowserError as error:
@@ -218,6 +217,26 @@ async def render(job: Job) -> tuple[dict[str, Any], bytes, bytes]:
         finally:
             lookup.close()
             await browser.close()
+
+
+async def _started(visit: Visit, playwright: Playwright) -> Browser:
+    """The browser, started in the safest way that works here."""
+    for launch in launches(visit.job.chromium, Path.cwd()):
+        try:
+            browser = await playwright.chromium.launch(
+                executable_path=launch.executable,
+                headless=True,
+                chromium_sandbox=launch.sandbox,
+                args=list(FLAGS),
+                proxy={"server": f"http://127.0.0.1:{visit.proxy.port}"},
+                timeout=visit.left_s() * 1000,
+            )
+        except BrowserError as error:
+            sys.stderr.write(error.message)
+            continue
+        visit.remark = launch.remark
+        return browser
+    raise FetchError("The browser could not be started.", reason="renderer-failed", transient=True)
 
 
 async def _read(visit: Visit, browser: Browser) -> tuple[dict[str, Any], bytes, bytes]:
@@ -357,6 +376,7 @@ async def _facts(visit: Visit, page: Page, cdp: CDPSession) -> dict[str, Any]:
     document = visit.document
     target = vet(page.url, visit.job.policy, exemption=visit.job.exemption)
     return {
+        "remark": visit.remark,
         "final_url": target.url,
         "status": document.status,
         "headers": [[header["name"], header["value"]] for header in await document.headers_array()],

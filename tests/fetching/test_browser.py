@@ -10,6 +10,7 @@ import socket
 import ssl
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -87,19 +88,23 @@ def html(body: str, *headers: str) -> bytes:
 def scratch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A temporary folder of this test alone, with a short name: browsers keep sockets in it."""
     with tempfile.TemporaryDirectory(prefix="tl-") as folder:
+        Path(folder).chmod(0o711)  # as /tmp itself: the browser runs as another user
         monkeypatch.setattr(tempfile, "tempdir", folder)
         yield Path(folder)
 
 
 def left_behind(scratch: Path) -> list[str]:
-    """Files in the folder, and command lines of processes that work in it."""
-    found = [str(path) for path in scratch.iterdir()]
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            line = entry.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-            if str(scratch) in line:
-                found.append(line)
-    return found
+    """Files in the folder, and command lines of processes that work in it; killed ones get a moment to go."""
+    ends_at = time.monotonic() + 3
+    while True:
+        found = [str(path) for path in scratch.iterdir()]
+        for entry in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                line = entry.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+                if str(scratch) in line:
+                    found.append(line)
+        if not found or time.monotonic() > ends_at:
+            return found
 
 
 # -- without a browser ---------------------------------------------------------------------------------------------
@@ -178,6 +183,24 @@ class TestPages:
         assert (got.screenshot or b"").startswith(b"\x89PNG")
         assert (asked.headers["user-agent"], asked.headers["accept-language"]) == ("Reader/1", "de-DE,de;q=0.7")
         assert left_behind(scratch) == []
+
+    def test_the_browser_runs_without_privileges(self, scratch: Path) -> None:
+        owners: set[int] = set()
+
+        async def look(request: Request, writer: asyncio.StreamWriter) -> None:
+            for entry in Path("/proc").glob("[0-9]*"):
+                with suppress(OSError):
+                    line = (entry / "cmdline").read_bytes()
+                    if str(scratch).encode() in line and b"--type=renderer" in line:
+                        owners.add(entry.stat().st_uid)
+            writer.write(response("seen"))
+            await writer.drain()
+
+        with running({"/": html("<script src=/look></script>"), "/look": look}) as site:
+            capture_of(render(make_request(site.url), policy=allowing(site)))
+
+        assert owners
+        assert 0 not in owners
 
     def test_a_selector_is_waited_for(self) -> None:
         later = html("<script>setTimeout(() => { document.body.innerHTML = '<b id=ready>there</b>' }, 700)</script>")
