@@ -384,12 +384,10 @@ def _by_ending(case: _Case) -> Quality | None:
     return None
 
 
-_MOJIBAKE = re.compile(
-    r"Ã[\x80-\xbf¡-¿€-™]|Â[\xa0-\xbf]|â€[\x80-\xbf™œžš“”˜¦¢\x9d]|ï¿½|ã[\x80-\x83‚ƒ][\x80-\xbf¡-¿]|\ufffd"
-)
-
-
-_MOJIBAKE_SIGNS = ("Ã", "Â", "â€", "ï¿", "ã", "\ufffd")
+# What the second and third bytes of UTF-8 look like when each is read as a character of its own.
+_TAIL = "[\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]"
+_MOJIBAKE = re.compile(rf"[ÃÂÐÑÎÏ]{_TAIL}|[à-ïÂ]{_TAIL}{_TAIL}|\ufffd")
+_MOJIBAKE_SIGN = re.compile("[ÃÂÐÑÎÏà-ï]" + _TAIL + "|\ufffd")
 
 
 def _by_encoding(case: _Case) -> Quality | None:
@@ -397,7 +395,7 @@ def _by_encoding(case: _Case) -> Quality | None:
     text = case.reading.text[:_TEXT_LIMIT]
     if text.isascii():
         return None
-    if not any(sign in text for sign in _MOJIBAKE_SIGNS):
+    if not _MOJIBAKE_SIGN.search(text):
         return None
     bad = len(_MOJIBAKE.findall(text))
     if bad < 5 or bad < 0.004 * len(text):

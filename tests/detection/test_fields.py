@@ -446,3 +446,27 @@ def test_a_page_nested_beyond_reason_has_no_fields_and_costs_nothing() -> None:
 
     assert extract_fields("<div>" * 200_000 + "<h1>T</h1>", [FieldSpec("h", "css", "h1")]) == {}
     assert time.process_time() - start < 1
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(max_size=8),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["@type", "@id", "@graph", "offers", "price", "priceCurrency", "name", "x"]),
+                inner,
+                max_size=4,
+            )
+        ),
+        max_leaves=12,
+    )
+)
+@settings(max_examples=150, deadline=None)
+def test_any_json_ld_is_read_without_a_crash(data: object) -> None:
+    html = make_page(data=data)
+
+    found = extract_fields(html, [*DEFAULT_FIELDS["product"], FieldSpec("x", "jsonld", "x.name | price", type="list")])
+
+    for value in found.values():
+        assert FieldValue.from_json(json.loads(json.dumps(value.to_json()))) == value

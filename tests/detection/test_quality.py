@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from monitoring.detection import quality_phrases as said
 from monitoring.detection.blocks import Reading
@@ -312,6 +314,36 @@ def test_mojibake_is_an_error_unless_the_page_always_had_it() -> None:
     assert judged(bad, baseline=bad).is_good
 
 
+BROKEN = {
+    "cyrillic": ("Защита ваших данных важна для нас, и мы храним их бережно. " * 10)
+    .encode()
+    .decode("cp1252", "replace"),
+    "japanese": ("お客様の情報は大切に保管されます。" * 10).encode().decode("latin-1"),
+    "french": ("Nous protégeons vos données à caractère privé « sans délai ». " * 10)
+    .encode()
+    .decode("cp1252", "replace"),
+    "gone": "Der Schutz pers\ufffdnlicher Daten ist f\ufffdr uns sehr wichtig. " * 10,
+}
+
+
+@pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
+def test_mojibake_of_several_scripts(text: str) -> None:
+    assert judged(make_html(f"<p>{text}</p>")).code == "mojibake"
+
+
+SOUND = {
+    "french": "Voilà « déjà » l’été : où êtes-vous ? Ça va… à « Orléans », naïvement. " * 10,
+    "portuguese": "“NÃO”, disse; “IRMÔ e “VERÔ são três. Á «mão» não há pão. " * 10,
+    "vietnamese": "Chúng tôi bảo vệ dữ liệu cá nhân của bạn và sẽ trả lời ngay. " * 10,
+    "russian": "Мы храним данные бережно. " * 10,
+}
+
+
+@pytest.mark.parametrize("text", SOUND.values(), ids=SOUND)
+def test_sound_text_with_many_accents_is_no_mojibake(text: str) -> None:
+    assert judged(make_html(f"<p>{text}</p>")).is_good
+
+
 @pytest.mark.parametrize("html", ["%PDF-1.7\n%âãÏÓ", "\x00\x01\x02\x00\x00\x00\x00\x00GIF"])
 def test_what_is_no_page_is_an_error(html: str) -> None:
     assert judged(html).outcome == "error"
@@ -350,3 +382,12 @@ def test_hostile_markup_costs_at_most_a_second(html: str) -> None:
     assess(PageFacts(html=html), reading, reading)
 
     assert time.process_time() - start < 1
+
+
+@given(st.text(alphabet=st.sampled_from("<>/\"'= abzé中\x00\ud800&;!-"), max_size=120), st.sampled_from([0, 200, 403]))
+@settings(max_examples=100, deadline=None)
+def test_any_markup_is_assessed(html: str, status: int) -> None:
+    quality = judged(html, baseline=GOOD_PAGE, status=status)
+
+    assert quality.outcome in ("good", "blocked", "gone", "error")
+    assert quality.is_good or quality.sentence
