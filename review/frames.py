@@ -217,6 +217,10 @@ def _piece(soup: BeautifulSoup, text: str, css: str) -> NavigableString | Tag:
     return mark
 
 
+def _classes(element: Tag) -> list[str]:
+    return [str(name) for name in element.get_attribute_list("class") if name]
+
+
 def _mark_places(soup: BeautifulSoup, document: dict[str, Any], side: str) -> None:
     index, last = _Index(soup), None
     css = "tl-del" if side == "-" else "tl-ins"
@@ -233,7 +237,7 @@ def _mark_places(soup: BeautifulSoup, document: dict[str, Any], side: str) -> No
             continue
         if place:
             here["id"] = f"p{place}"
-            here["class"] = [*here.get_attribute_list("class"), "tl-place"]
+            here["class"] = [*_classes(here), "tl-place"]
             _mark_ranges(soup, here, _changed_ranges(segments, side), css)
         last = here
 
@@ -293,7 +297,7 @@ def prepare(body: bytes, *, charset: str, content_type: str, document: dict[str,
     lang = str(root.get("lang", "")) if isinstance(root, Tag) else ""
     direction = str(root.get("dir", "ltr")) if isinstance(root, Tag) else "ltr"
     if isinstance(inner, Tag):
-        css = html.escape(" ".join(inner.get_attribute_list("class") if inner.get("class") else []))
+        css = html.escape(" ".join(_classes(inner)))
         style = html.escape(str(inner.get("style", "")))
         attributes = (f' class="{css}"' if css else "") + (f' style="{style}"' if style else "")
         content = inner.decode_contents()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.http import HttpRequest
-
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
 
@@ -13,12 +11,6 @@ ANALYST, LEAD, ADMIN, AUDITOR = "analyst", "lead", "admin", "auditor"
 ALL = (ANALYST, LEAD, ADMIN, AUDITOR)
 DECIDING = frozenset({ANALYST, LEAD, ADMIN})
 CALIBRATING = frozenset({LEAD, ADMIN})
-
-
-class SignedInRequest(HttpRequest):
-    """A request that the login middleware has let through."""
-
-    user: User  # type: ignore[assignment]
 
 
 def of(user: User | AnonymousUser) -> frozenset[str]:

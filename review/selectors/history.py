@@ -61,7 +61,7 @@ def chart_of(
             state = states.get(pk, "")
             kind = state if state in ("approved", "dismissed") else "waiting"
         is_current = current is not None and current.check_row_id == pk
-        points.append(charts.Point(at, score, kind, current=is_current))
+        points.append(charts.Point(at, score or 0.0, kind, current=is_current))
         if cut is not None and (not cuts or cuts[-1][1] != cut):
             cuts.append((at, cut))
     if not cuts:

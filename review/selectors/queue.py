@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
 from django.db.models import Count, F, Q, QuerySet, Value
@@ -98,7 +98,7 @@ class Filter:
     @classmethod
     def read_query(cls, text: str) -> Filter:
         """The filter in an encoded query string, as links to a change carry it."""
-        return cls.read(dict(parse_qsl(text[:2000], max_num_fields=20)) if text else {})
+        return cls.read(dict(parse_qsl(text[:2000])))
 
     def query(self) -> str:
         """The filter as an encoded query string; empty for the plain queue."""
@@ -107,7 +107,8 @@ class Filter:
 
     def without(self, name: str) -> Filter:
         """The filter with one part taken out."""
-        return replace(self, **{name: "" if isinstance(getattr(self, name), str) else None})
+        plain: dict[str, Any] = {name: "" if isinstance(getattr(self, name), str) else None}
+        return replace(self, **plain)
 
     @property
     def narrows(self) -> bool:

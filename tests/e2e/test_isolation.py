@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import expect
+from playwright.sync_api import Dialog, expect
 
 from monitoring import storage
 from monitoring.models import Change
@@ -71,7 +71,12 @@ def test_the_snapshot_is_inert_framed_and_opened_directly(
 ) -> None:
     page = open_as()
     dialogs: list[str] = []
-    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+
+    def refuse(dialog: Dialog) -> None:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", refuse)
     if framed:
         page.goto(f"{site}/c/{hostile.pk}/")
         expect(page.frame_locator("iframe").locator("body")).to_contain_text("We will not share it.")

@@ -18,7 +18,7 @@ from tests.factories import make_change
 from tests.review.conftest import SignIn
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("strict_templates")]
-SCRIPT = {"HTTP_X_TIDELINE": "script"}
+SCRIPT = {"X-Tideline": "script"}
 
 
 def form_of(client: Client, change: Change) -> dict[str, Any]:
@@ -31,8 +31,10 @@ def form_of(client: Client, change: Change) -> dict[str, Any]:
 
 def send(client: Client, change: Change, do: str, **extra: Any) -> Any:
     """One button pressed on a page that has just been opened."""
-    headers = extra.pop("headers_", {})
-    return client.post(reverse("decide", args=[change.pk]), {**form_of(client, change), "do": do, **extra}, **headers)
+    headers = extra.pop("headers", None)
+    return client.post(
+        reverse("decide", args=[change.pk]), {**form_of(client, change), "do": do, **extra}, headers=headers
+    )
 
 
 def test_a_verdict_leads_to_the_next_change(analyst: User, sign_in: SignIn) -> None:
@@ -63,7 +65,7 @@ def test_the_list_it_was_opened_from_is_kept(analyst: User, sign_in: SignIn) -> 
 
 
 def test_our_script_gets_the_toast_with_its_undo(analyst: User, sign_in: SignIn) -> None:
-    response = send(sign_in(analyst), make_change(), "dismiss:furniture", headers_=SCRIPT)
+    response = send(sign_in(analyst), make_change(), "dismiss:furniture", headers=SCRIPT)
 
     data = response.json()
     assert data["ok"]
@@ -121,7 +123,7 @@ def test_a_page_that_changed_again_is_said_so(analyst: User, sign_in: SignIn) ->
     form = {**form_of(client, change), "do": "approve"}
     Change.objects.filter(pk=change.pk).update(version=2, diff_hash="2" * 64)
 
-    response = client.post(reverse("decide", args=[change.pk]), form, **SCRIPT)
+    response = client.post(reverse("decide", args=[change.pk]), form, headers=SCRIPT)
 
     assert response.status_code == 409
     assert "The page changed again while you were reading." in response.json()["conflict"]
@@ -144,7 +146,7 @@ def test_undo_twice_says_there_is_nothing_left(analyst: User, sign_in: SignIn) -
     send(client, first, "approve")
     send(client, second, "undo")
 
-    response = send(client, second, "undo", headers_=SCRIPT)
+    response = send(client, second, "undo", headers=SCRIPT)
 
     assert response.json()["words"] == "There is nothing to undo."
     assert Verdict.objects.count() == 2
@@ -201,7 +203,7 @@ def test_a_reason_given_afterwards_replaces_the_first(analyst: User, sign_in: Si
     verdict = Verdict.objects.get()
 
     response = client.post(
-        reverse("give_reason", args=[verdict.pk]), {"reason": "rotating", "key": uuid.uuid4().hex}, **SCRIPT
+        reverse("give_reason", args=[verdict.pk]), {"reason": "rotating", "key": uuid.uuid4().hex}, headers=SCRIPT
     )
 
     assert response.json()["ok"]

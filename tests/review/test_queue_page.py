@@ -98,7 +98,7 @@ def test_each_filter_narrows(analyst: User, other_analyst: User, sign_in: SignIn
     other.monitor.save()
     Assignment.objects.create(change=wanted, assignee=other_analyst)
     client = sign_in(analyst)
-    filters = {
+    filters: dict[str, str | int] = {
         "site": wanted.monitor.site_id, "type": wanted.monitor.page_type_id, "kind": "audit", "age": "late",
         "priority": 0, "assignee": other_analyst.pk, "q": "wanted", "view": "late",
     }  # fmt: skip
@@ -153,9 +153,7 @@ def test_more_rows_need_no_more_queries(analyst: User, sign_in: SignIn) -> None:
     for _round in range(2):
         for _number in range(10):
             Assignment.objects.create(change=make_change(), assignee=analyst)
-        with CaptureQueriesContext(
-            connection,
-        ) as queries:
+        with CaptureQueriesContext(connection) as queries:
             client.get(reverse("queue"))
         counts.append(len(queries))
 
