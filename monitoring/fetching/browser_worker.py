@@ -36,7 +36,7 @@ from monitoring.fetching.capture import Hop
 from monitoring.fetching.egress import MARK, EgressProxy, Upstream
 from monitoring.fetching.errors import FetchError, Refused, TooLarge
 from monitoring.fetching.guard import Target, vet
-from monitoring.fetching.http import DEFAULT_USER_AGENT
+from monitoring.fetching.http import DEFAULT_USER_AGENT, media_type, printable
 from monitoring.fetching.resolver import NameBook, SystemLookup
 
 MAX_SCREENSHOT_HEIGHT = 8000
@@ -74,28 +74,41 @@ FLAGS = (
 
 # The document as the reader sees it, with open shadow roots unfolded in place. It copies into an inert document, so that
 # the copies of custom elements do not run, and it runs in a world of its own, where the page's script cannot lie to it.
+# Properties are read through their prototypes: an element named "childNodes" or "documentElement" hides the real one.
 SERIALISE = """
 (() => {
-  const target = document.implementation.createHTMLDocument("");
-  const copy = target.importNode(document.documentElement, false);
-  const pending = [[document.documentElement, copy]];
+  const getter = (type, name) => {
+    const read = Object.getOwnPropertyDescriptor(type.prototype, name).get;
+    return node => read.call(node);
+  };
+  const firstChild = getter(Node, "firstChild"), nextSibling = getter(Node, "nextSibling");
+  const nodeType = getter(Node, "nodeType"), shadowRoot = getter(Element, "shadowRoot");
+  const content = getter(HTMLTemplateElement, "content"), outerHTML = getter(Element, "outerHTML");
+  const append = (to, node) => Node.prototype.appendChild.call(to, node);
+
+  const inert = getter(Document, "implementation")(document).createHTMLDocument("");
+  const shallow = node => Document.prototype.importNode.call(inert, node, false);
+  const root = getter(Document, "documentElement")(document);
+  const copy = shallow(root);
+  const pending = [[root, copy]];
   while (pending.length) {
     const [from, to] = pending.pop();
-    if (from.shadowRoot) {
-      const root = target.createElement("div");
-      root.setAttribute("data-shadow-root", "open");
-      to.appendChild(root);
-      pending.push([from.shadowRoot, root]);
+    const shadow = nodeType(from) === 1 ? shadowRoot(from) : null;
+    if (shadow) {
+      const unfolded = Document.prototype.createElement.call(inert, "div");
+      unfolded.setAttribute("data-shadow-root", "open");
+      append(to, unfolded);
+      pending.push([shadow, unfolded]);
     }
-    if (from instanceof HTMLTemplateElement) pending.push([from.content, to.content]);
-    for (const child of from.childNodes) {
-      const twin = target.importNode(child, false);
-      to.appendChild(twin);
-      if (child.nodeType === Node.ELEMENT_NODE) pending.push([child, twin]);
+    if (from instanceof HTMLTemplateElement) pending.push([content(from), content(to)]);
+    for (let child = firstChild(from); child; child = nextSibling(child)) {
+      const twin = shallow(child);
+      append(to, twin);
+      if (nodeType(child) === 1) pending.push([child, twin]);
     }
   }
-  const doctype = document.doctype ? "<!DOCTYPE " + document.doctype.name + ">\\n" : "";
-  return doctype + copy.outerHTML;
+  const doctype = getter(Document, "doctype")(document);
+  return (doctype ? "<!DOCTYPE " + doctype.name + ">\\n" : "") + outerHTML(copy);
 })()
 """
 
@@ -285,9 +298,9 @@ def _check_document(visit: Visit) -> None:
     if ours or not visit.page.url.startswith(("http:", "https:")):
         _raise_trouble(visit)
         raise FetchError("The page led to where the browser may not go.", reason="redirect-refused")
-    kind = document.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
+    kind = media_type(document.headers.get("content-type", "")) or "text/html"
     if not (kind.startswith("text/") or kind.endswith(("xml", "json"))) or kind == "image/svg+xml":
-        raise FetchError(f"The site answered with {kind[:100]}, which is no page to render.", reason="unsupported-type")
+        raise FetchError(f"The site answered with {kind}, which is no page to render.", reason="unsupported-type")
 
 
 def _raise_trouble(visit: Visit) -> None:
@@ -379,8 +392,8 @@ async def _facts(visit: Visit, page: Page, cdp: CDPSession) -> dict[str, Any]:
         "remark": visit.remark,
         "final_url": target.url,
         "status": document.status,
-        "headers": [[header["name"], header["value"]] for header in await document.headers_array()],
-        "content_type": document.headers.get("content-type", "").partition(";")[0].strip().lower(),
+        "headers": [[header["name"], printable(header["value"])] for header in await document.headers_array()],
+        "content_type": media_type(document.headers.get("content-type", "")),
         "redirects": [asdict(hop) for hop in visit.hops],
         "peer_address": visit.proxy.peers.get(f"{target.host}:{target.port}", ""),
         "certificate_sha256": await certificate_digest(cdp, target),

@@ -151,8 +151,8 @@ async def fetch_many(
 
     At most `concurrency` pages are under way and at most `per_host` of one host; of pages beyond 1 MB, three at a time,
     those included that the caller has not taken yet. A caller who is slow to take outcomes slows the fetching down: no
-    more than `concurrency` of them wait. A caller who stops early should close the iterator (`contextlib.aclosing`). `lookup` and `tls` replace the system's name resolution and certificate
-    authorities.
+    more than `concurrency` of them wait. A caller who stops early should close the iterator (`contextlib.aclosing`).
+    `lookup` and `tls` replace the system's name resolution and certificate authorities.
     """
     waiting = list(requests)
     outcomes: asyncio.Queue[tuple[Outcome, bool]] = asyncio.Queue(maxsize=concurrency)
@@ -237,17 +237,15 @@ class _Run:
         clock: Callable[[], datetime],
     ) -> None:
         self._policy = policy
-        self._system = SystemLookup(width) if lookup is None else None
-        self._names = NameBook(lookup or self._system_lookup)
+        self._system: SystemLookup | None = None
+        if lookup is None:
+            lookup = self._system = SystemLookup(width)
+        self._names = NameBook(lookup)
         self._direct = VettedResolver(policy, self._names)
         self._tls = tls or default_tls()
         self._clock = clock
         self._sessions: dict[tuple[str, str], aiohttp.ClientSession] = {}
         self.large = asyncio.Semaphore(_LARGE_AT_ONCE)
-
-    async def _system_lookup(self, host: str) -> list[str]:
-        assert self._system is not None  # noqa: S101 - set whenever this is the lookup
-        return await self._system(host)
 
     async def __aenter__(self) -> _Run:
         return self
@@ -384,7 +382,7 @@ async def _capture(
     if not 200 <= status <= 599:
         raise BrokenAnswer(f"The site answered with the status {status}, which is not that of a page.")
     header = response.headers.get("Content-Type", "")
-    content_type = _media_type(header)
+    content_type = media_type(header)
     if content_type.startswith(("multipart/", "audio/", "video/")):
         raise FetchError(f"The site answered with {content_type}, which is no page.", reason="unsupported-type")
     body = b"" if status == 304 else await _body(response, walk, request.limits.max_bytes)
@@ -441,7 +439,7 @@ async def _body(response: aiohttp.ClientResponse, walk: _Walk, max_bytes: int) -
     return decompress(raw, names, max_bytes=max_bytes)
 
 
-def _media_type(header: str) -> str:
+def media_type(header: str) -> str:
     """The type and subtype of a Content-Type header, or the empty string for what is none: undecodable bytes stay out."""
     found = _MEDIA_TYPE.match(header.strip().lower())
     return found[0] if found else ""
@@ -463,11 +461,12 @@ def _sniffed(body: bytes, content_type: str) -> tuple[str, bool]:
 
 def _header_pairs(response: aiohttp.ClientResponse) -> tuple[tuple[str, str], ...]:
     return tuple(
-        (name.decode("latin-1"), _printable(value.decode("utf-8", "replace"))) for name, value in response.raw_headers
+        (name.decode("latin-1"), printable(value.decode("utf-8", "replace"))) for name, value in response.raw_headers
     )
 
 
-def _printable(value: str) -> str:
+def printable(value: str) -> str:
+    """A header's value with what cannot be printed replaced, fit for databases and logs."""
     if value.isprintable():
         return value
     return "".join(character if character.isprintable() or character == " " else "\ufffd" for character in value)

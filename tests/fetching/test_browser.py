@@ -202,6 +202,22 @@ class TestPages:
         assert owners
         assert 0 not in owners
 
+    def test_a_page_cannot_hide_text_by_naming_its_elements_like_properties(self) -> None:
+        names = ("documentElement", "implementation", "doctype", "body", "createElement", "importNode")
+        inner = ("firstChild", "nextSibling", "childNodes", "nodeType", "shadowRoot", "appendChild", "outerHTML")
+        page = "".join(f"<img name={name}>" for name in names)
+        page += (
+            "<form name=documentElement>" + "".join(f"<input name={name}>" for name in inner) + "<p>inside</p></form>"
+        )
+        page += "<template><p>stored</p></template><p>after</p>"
+
+        with running({"/": html(page)}) as site:
+            got = capture_of(render(make_request(site.url), policy=allowing(site)))
+
+        assert got.html.startswith("<!DOCTYPE html>\n<html>")
+        for text in ("inside", "stored", "after"):
+            assert f"<p>{text}</p>" in got.html
+
     def test_a_selector_is_waited_for(self) -> None:
         later = html("<script>setTimeout(() => { document.body.innerHTML = '<b id=ready>there</b>' }, 700)</script>")
 
