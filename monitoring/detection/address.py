@@ -14,7 +14,7 @@ _HASHED = re.compile(
     r"| ^(css|sc|jsx|jss|emotion|makestyles|svelte|astro|ng|v|data|ember|react|radix|headlessui|mui|wp)[-_:]?\w*\d"
     r"| [_-]{2}[a-z0-9]{5,}$"  # CSS modules: block__x1Yz9
     r"| ^[a-z0-9]{0,3}\d+[a-z0-9]*$"  # x1ab2, a12
-    r"| ^(?=\w*\d)(?=\w*[a-z])[a-z0-9_-]*\d[a-z]+\d[a-z0-9]*$"  # letters and digits in turn
+    r"| [a-z0-9]*\d[a-z]+\d[a-z0-9]*$"  # letters and digits in turn
     r"| [:\[\]/.%!@]"  # utility classes with arguments
 )
 _STATE = re.compile(

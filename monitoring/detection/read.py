@@ -172,7 +172,7 @@ def _has_attribute_flood(page: bytes) -> bool:
             continue
         end = page.find(b">", start)
         end = end if end >= 0 else size
-        opening = page.rfind(b"<", 0, start)
+        opening = page.rfind(b"<", 0, start + 1)
         if page[opening + 1 : opening + 2].isalpha() and page.find(b">", opening, start) < 0:
             tag = page[opening:end]
             if len(_QUOTED.sub(b"", tag).split()) > _ATTRIBUTES:
