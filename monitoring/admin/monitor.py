@@ -294,7 +294,7 @@ class MonitorAdmin(TeamScoped[Monitor]):
         obj.refresh_from_db()
 
     def save_formset(self, request: HttpRequest, form: Any, formset: BaseModelFormSet[Any, Any], change: bool) -> None:
-        save_rules(request, formset, owner=form.instance)
+        save_rules(request, formset)
 
     def has_delete_permission(self, request: HttpRequest, obj: Monitor | None = None) -> bool:
         """Only a monitor that was never visited can go; evidence stays, and pausing is the way to stop."""

@@ -66,4 +66,4 @@ class PageTypeAdmin(Admin[PageType]):
         monitors.change_page_type(stored, wanted, actor=request.user, reason=form.cleaned_data["reason"])
 
     def save_formset(self, request: HttpRequest, form: Any, formset: BaseModelFormSet[Any, Any], change: bool) -> None:
-        save_rules(request, formset, owner=form.instance)
+        save_rules(request, formset)

@@ -34,6 +34,32 @@ def rule_text(rule: Rule) -> str:
     return " ".join(note for note in notes if note)
 
 
+def _read_by(rule: Rule | None) -> tuple[object, ...]:
+    """The part of a rule that decides what is read from a page; the rest decides what is done about it."""
+    if rule is None:
+        return ()
+    if isinstance(rule, IgnoreRule):
+        return (rule.kind, rule.value)
+    return (rule.name, rule.source, rule.selector, rule.attribute, rule.type, rule.enabled)
+
+
+def _record(request: HttpRequest, before: Rule | None, after: Rule | None) -> None:
+    """Put one rule's way from `before` to `after` on record; None is a rule that is not there."""
+    rule = after or before
+    old, new = (rule_text(one) if one else "" for one in (before, after))
+    if rule is None or old == new:
+        return
+    monitors.log_rule(
+        rule_name(rule),
+        old,
+        new,
+        actor=request.user,
+        monitor=rule.monitor,
+        page_type=rule.page_type,
+        reads_differently=_read_by(before) != _read_by(after),
+    )
+
+
 class FieldRows[P: (Monitor, PageType)](Rows[FieldRule, P]):
     """Fields of a monitor or page type."""
 
@@ -52,21 +78,21 @@ class IgnoreRows[P: (Monitor, PageType)](Rows[IgnoreRule, P]):
     fields = ["kind", "value", "note"]
 
 
-def save_rules(request: HttpRequest, formset: BaseModelFormSet[Any, Any], *, owner: Monitor | PageType) -> None:
+def save_rules(request: HttpRequest, formset: BaseModelFormSet[Any, Any]) -> None:
     """Save a formset of rules and record each that was added, changed or removed."""
-    owned: dict[str, Any] = {"monitor": owner} if isinstance(owner, Monitor) else {"page_type": owner}
-    before = {rule.pk: rule_text(rule) for rule in formset.get_queryset()}
+    model: Any = formset.model
+    # Read again: the formset's own objects already hold the new values.
+    before: dict[int, Rule] = model._default_manager.in_bulk([row.pk for row in formset.get_queryset()])
     fresh = formset.save(commit=False)
     for rule in formset.deleted_objects:
-        monitors.log_rule(rule_name(rule), before[rule.pk], "", actor=request.user, **owned)
+        _record(request, before[rule.pk], None)
         rule.delete()
     for rule in fresh:
-        if isinstance(rule, IgnoreRule) and rule._state.adding and request.user.is_authenticated:
+        old = before.get(rule.pk)
+        if old is None and isinstance(rule, IgnoreRule) and request.user.is_authenticated:
             rule.created_by = request.user
-        old = before.get(rule.pk, "")
         rule.save()
-        if old != rule_text(rule):
-            monitors.log_rule(rule_name(rule), old, rule_text(rule), actor=request.user, **owned)
+        _record(request, old, rule)
     formset.save_m2m()
 
 
@@ -90,25 +116,24 @@ class RuleAdmin[R: FieldRule | IgnoreRule](TeamScoped[R]):
             kwargs["queryset"] = Monitor.objects.filter(pk__in=Monitor.objects.visible_to(request.user))
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
+    def get_readonly_fields(self, request: HttpRequest, obj: R | None = None) -> list[str]:
+        """A rule stays with its owner: moved to another, it would vanish from the first one's record."""
+        return [] if obj is None else ["monitor", "page_type"]
+
     def save_model(self, request: HttpRequest, obj: R, form: ModelForm[R], change: bool) -> None:
         stored = type(obj)._default_manager.filter(pk=obj.pk).first() if change else None
         if isinstance(obj, IgnoreRule) and not change and request.user.is_authenticated:
             obj.created_by = request.user
         super().save_model(request, obj, form, change)
-        old = rule_text(stored) if stored else ""
-        if old != rule_text(obj):
-            self._record(request, obj, old, rule_text(obj))
+        _record(request, stored, obj)
 
     def delete_model(self, request: HttpRequest, obj: R) -> None:
-        self._record(request, obj, rule_text(obj), "")
+        _record(request, obj, None)
         super().delete_model(request, obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[R]) -> None:
         for rule in queryset:
             self.delete_model(request, rule)
-
-    def _record(self, request: HttpRequest, rule: Rule, old: str, new: str) -> None:
-        monitors.log_rule(rule_name(rule), old, new, actor=request.user, monitor=rule.monitor, page_type=rule.page_type)
 
 
 @admin.register(FieldRule)

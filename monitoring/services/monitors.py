@@ -207,16 +207,24 @@ def change_vantage(vantage: Vantage, changes: Mapping[str, Any], *, actor: Actor
 
 
 def log_rule(
-    rule: str, old: str, new: str, *, actor: Actor, monitor: Monitor | None = None, page_type: PageType | None = None
+    rule: str,
+    old: str,
+    new: str,
+    *,
+    actor: Actor,
+    monitor: Monitor | None = None,
+    page_type: PageType | None = None,
+    reads_differently: bool = True,
 ) -> None:
     """Record that a field or an ignore rule was added ("" -> text), changed or removed (text -> ""); exactly one owner.
 
-    The stored baseline was read under the old rules, so its monitors get a new one.
+    Where pages read differently under the new rules, the owner's monitors get a new baseline.
     """
     with transaction.atomic():
         log_entry(actor, rule[:80], old, new, monitor=monitor, page_type=page_type).save()
-        ids = [monitor.pk] if monitor else Monitor.objects.filter(page_type=page_type).values_list("pk", flat=True)
-        ask_for_baseline(list(ids), "rules changed")
+        if reads_differently:
+            ids = [monitor.pk] if monitor else Monitor.objects.filter(page_type=page_type).values_list("pk", flat=True)
+            ask_for_baseline(list(ids), "rules changed")
 
 
 def ask_for_baseline(ids: Iterable[int], cause: str) -> int:

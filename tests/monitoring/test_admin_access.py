@@ -186,6 +186,47 @@ def test_a_rule_added_by_itself_is_on_record(ada: Client) -> None:
     assert (row.monitor, row.name, row.new, row.actor_name) == (monitor, "ignore", "selector: .ad", "ada")
 
 
+@pytest.mark.parametrize(
+    ("changed", "baseline"),
+    [({"important": "on"}, ""), ({"selector": "#cost"}, "rules changed"), ({"enabled": ""}, "rules changed")],
+)
+def test_only_a_rule_that_reads_differently_asks_for_a_new_baseline(
+    changed: dict[str, str], baseline: str, ada: Client
+) -> None:
+    monitor = make_monitor()
+    rule = FieldRule.objects.create(monitor=monitor, name="price", source="css", selector="#price", type="price")
+    values = {"name": "price", "source": "css", "selector": "#price", "attribute": "", "type": "price"}
+    values |= {"review": "unknown", "enabled": "on", **changed}
+
+    ada.post(reverse("admin:monitoring_fieldrule_change", args=[rule.pk]), {n: v for n, v in values.items() if v})
+
+    monitor.refresh_from_db()
+    assert SettingChange.objects.count() == 1
+    assert monitor.rebaseline == baseline
+
+
+def test_a_rule_stays_with_its_owner(ada: Client) -> None:
+    rule = IgnoreRule.objects.create(monitor=make_monitor(), kind="selector", value=".ad")
+
+    ada.post(
+        reverse("admin:monitoring_ignorerule_change", args=[rule.pk]),
+        {"monitor": make_monitor().pk, "kind": "selector", "value": ".advert"},
+    )
+
+    rule.refresh_from_db()
+    assert rule.value == ".advert"
+    assert SettingChange.objects.get().monitor == rule.monitor
+
+
+def test_a_rule_belongs_to_a_monitor_or_a_page_type_not_both(ada: Client) -> None:
+    monitor = make_monitor()
+    both = {"monitor": monitor.pk, "page_type": monitor.page_type_id, "kind": "selector", "value": ".ad"}
+
+    answer = ada.post(reverse("admin:monitoring_ignorerule_add"), both)
+
+    assert "Choose either a monitor or a page type" in answer.content.decode()
+
+
 def test_a_rule_removed_from_the_list_is_on_record(ada: Client) -> None:
     rule = IgnoreRule.objects.create(monitor=make_monitor(), kind="selector", value=".ad")
 

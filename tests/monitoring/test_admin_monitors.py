@@ -213,6 +213,17 @@ def test_a_changed_selector_says_that_a_new_baseline_follows(ada: Client) -> Non
     assert "new baseline: main region changed" in answer.content.decode()
 
 
+def test_a_changed_field_is_on_record_with_what_it_was(ada: Client) -> None:
+    monitor = make_monitor()
+    rule = FieldRule.objects.create(monitor=monitor, name="price", source="css", selector="#price", type="price")
+    row = field_row(id=rule.pk, selector="#cost")
+
+    ada.post(change(monitor), form(monitor, **row, **{"field_rules-INITIAL_FORMS": "1"}))
+
+    kept = SettingChange.objects.get()
+    assert (kept.old, kept.new) == ("css #price as price", "css #cost as price")
+
+
 def test_a_removed_field_is_on_record(ada: Client) -> None:
     monitor = make_monitor()
     rule = FieldRule.objects.create(monitor=monitor, name="price", source="css", selector="#price", type="price")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from monitoring.models import Monitor, SettingChange, Site, Team, Vantage
 from monitoring.services import importing
@@ -258,3 +262,30 @@ def test_the_command_refuses_an_unknown_account(tmp_path: Path) -> None:
 
     with pytest.raises(CommandError, match="no account"):
         call_command("import_monitors", str(file), user="nobody")
+
+
+@given(st.binary(max_size=400))
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_bytes_are_reported_on_or_refused_in_a_sentence(data: bytes) -> None:
+    try:
+        report, refusal = look(importing.decode(data)), ""
+    except importing.UnreadableFileError as error:
+        report, refusal = None, str(error)
+
+    assert refusal.endswith(".") if report is None else all(line.good or line.problems for line in report.lines)
+
+
+@given(st.lists(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=40), max_size=8))
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_cell_gets_in_that_could_not_be_stored(cells: list[str]) -> None:
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(["name", "url", "page_type", "main_selector"])
+    writer.writerows([cell, "https://a.example/", "terms", ""] for cell in cells)
+
+    report = look(out.getvalue())
+
+    for line in report.good:
+        assert line.monitor is not None
+        assert len(line.monitor.name) <= 200
+        assert not any(ord(character) < 32 for character in line.monitor.name)
