@@ -114,7 +114,8 @@ def render(
     """One page as a browser shows it; a site's fault or the browser's is a `Failure`, never an exception.
 
     Blocks for at most `limits.total_s` plus two seconds, the start of the browser included; one page costs about two CPU
-    seconds. `html` is the document after its scripts ran, open shadow roots unfolded, frames left out.
+    seconds. `html` is the document after its scripts ran, open shadow roots and frames of the same origin
+    unfolded (`data-shadow-root`, `data-frame`), frames of other origins left out.
     """
     started_at, start = clock(), time.monotonic()
     url = without_userinfo(request.url)

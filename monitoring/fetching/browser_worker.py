@@ -72,7 +72,7 @@ FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 )
 
-# The document as the reader sees it, with open shadow roots unfolded in place. It copies into an inert document, so that
+# The document as the reader sees it, with open shadow roots and frames of the same site unfolded. It copies into an inert document, so that
 # the copies of custom elements do not run, and it runs in a world of its own, where the page's script cannot lie to it.
 # Properties are read through their prototypes: an element named "childNodes" or "documentElement" hides the real one.
 SERIALISE = """
@@ -84,27 +84,32 @@ SERIALISE = """
   const firstChild = getter(Node, "firstChild"), nextSibling = getter(Node, "nextSibling");
   const nodeType = getter(Node, "nodeType"), shadowRoot = getter(Element, "shadowRoot");
   const content = getter(HTMLTemplateElement, "content"), outerHTML = getter(Element, "outerHTML");
+  const contentDocument = getter(HTMLIFrameElement, "contentDocument"), body = getter(Document, "body");
   const append = (to, node) => Node.prototype.appendChild.call(to, node);
 
   const inert = getter(Document, "implementation")(document).createHTMLDocument("");
   const shallow = node => Document.prototype.importNode.call(inert, node, false);
+  const unfolded = (to, mark, from) => {
+    const part = Document.prototype.createElement.call(inert, "div");
+    part.setAttribute(mark, "open");
+    append(to, part);
+    pending.push([from, part]);
+  };
   const root = getter(Document, "documentElement")(document);
   const copy = shallow(root);
   const pending = [[root, copy]];
   while (pending.length) {
     const [from, to] = pending.pop();
     const shadow = nodeType(from) === 1 ? shadowRoot(from) : null;
-    if (shadow) {
-      const unfolded = Document.prototype.createElement.call(inert, "div");
-      unfolded.setAttribute("data-shadow-root", "open");
-      append(to, unfolded);
-      pending.push([shadow, unfolded]);
-    }
+    if (shadow) unfolded(to, "data-shadow-root", shadow);
     if (from instanceof HTMLTemplateElement) pending.push([content(from), content(to)]);
     for (let child = firstChild(from); child; child = nextSibling(child)) {
       const twin = shallow(child);
       append(to, twin);
       if (nodeType(child) === 1) pending.push([child, twin]);
+      // Beside the frame, since what stands inside one is not parsed; frames of other sites give no document.
+      const framed = child instanceof HTMLIFrameElement ? contentDocument(child) : null;
+      if (framed && body(framed)) unfolded(to, "data-frame", body(framed));
     }
   }
   const doctype = getter(Document, "doctype")(document);

@@ -71,7 +71,7 @@ class FetchRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hop:
-    """One redirect that was followed."""
+    """One redirect that was followed. Status 0: a rendered page went on by itself, by script or meta refresh."""
 
     status: int
     url: str
@@ -82,7 +82,8 @@ class Hop:
 class Capture:
     """What the site answered. `body` is the decoded (decompressed) bytes; `html` the text in its charset.
 
-    For a rendered page `html` is the serialised DOM and `body` its UTF-8 bytes; `screenshot` is a PNG.
+    For a rendered page `html` is the serialised DOM, open shadow roots and frames of the same origin unfolded in it, and
+    `body` its UTF-8 bytes; `screenshot` is a PNG from the top of the page, at most 8,000 pixels high.
     `not_modified` is a 304: body and html are empty then. Where `is_text` is false (PDF, image, octet stream, also when
     one of these is labelled as HTML) `html` is empty, `content_type` is the type found, and `body` is for its digest.
     `peer_address` is empty behind a proxy. `charset_source` is one of bom, header, meta, utf-8, hint, guess, and

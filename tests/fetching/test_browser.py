@@ -218,6 +218,15 @@ class TestPages:
         for text in ("inside", "stored", "after"):
             assert f"<p>{text}</p>" in got.html
 
+    def test_frames_of_the_same_origin_are_part_of_the_page(self) -> None:
+        page = "<iframe src=/terms></iframe><iframe srcdoc='<p>inline</p>'></iframe><p>after</p>"
+
+        with running({"/": html(page), "/terms": html("<p>framed terms</p>")}) as site:
+            got = capture_of(render(make_request(site.url), policy=allowing(site)))
+
+        assert '</iframe><div data-frame="open"><p>framed terms</p></div>' in got.html
+        assert '<div data-frame="open"><p>inline</p></div><p>after</p>' in got.html
+
     def test_a_selector_is_waited_for(self) -> None:
         later = html("<script>setTimeout(() => { document.body.innerHTML = '<b id=ready>there</b>' }, 700)</script>")
 
