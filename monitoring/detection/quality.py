@@ -561,6 +561,18 @@ def _by_contrast(case: _Case) -> Quality | None:
     return None
 
 
+def _by_language(case: _Case) -> Quality | None:
+    """Another language's version of the page: it names another language, and no sentence is the same."""
+    before, now = case.before, case.reading.lang
+    then = case.baseline.lang if case.baseline is not None else ""
+    if before is None or not now or not then or now == then:
+        return None
+    if before.prose < BASELINE_WORDS or case.retained > 0.05:
+        return None
+    sentence = "The site showed the page in another language."
+    return Quality(State.BLOCKED, "other-language", sentence, (f"{then} before, {now} now",))
+
+
 def _by_home(case: _Case) -> Quality | None:
     """Another page, whose markup names the root of the site as its own address."""
     before = case.before
@@ -603,5 +615,6 @@ _CHECKS: tuple[Callable[[_Case], Quality | None], ...] = (
     _by_number,
     _by_markup,
     _by_contrast,
+    _by_language,
     _by_home,
 )

@@ -33,4 +33,26 @@ def test_the_page_before_is_good(case: Path) -> None:
 
 
 def test_every_language_has_cases() -> None:
-    assert {case.name.split("_")[1] for case in CASES} >= {"de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "zh"}
+    assert {case.name.split("_")[1] for case in CASES} >= {
+        "de",
+        "en",
+        "es",
+        "fr",
+        "it",
+        "ja",
+        "ko",
+        "nl",
+        "pl",
+        "pt",
+        "zh",
+    }
+
+
+def test_a_page_in_another_language_is_not_compared() -> None:
+    french, german = (
+        (CASES[0].parent / f"quality_{lang}_plain" / "new.html").read_text(encoding="utf-8") for lang in ("fr", "de")
+    )
+
+    quality = assess(PageFacts(html=german), read(german), read(french))
+
+    assert (quality.outcome, quality.code, quality.evidence) == ("blocked", "other-language", ("fr before, de now",))
