@@ -41,6 +41,11 @@ def visible_people(user: AbstractBaseUser | AnonymousUser) -> models.Q:
     return models.Q(teams__members=user.pk) | models.Q(teams__isnull=True, is_superuser=False)
 
 
+def as_id(text: str | None) -> int | None:
+    """A row's id from an address; None for anything else (`²` counts as a digit, and 30 digits fit no database)."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
 class TeamScoped[M: models.Model](Admin[M]):
     """Shows rows that belong to the person's teams; any other row does not exist for them, whatever the address."""
 

@@ -12,7 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from monitoring.admin.access import Evidence, TeamScoped
+from monitoring.admin.access import Evidence, TeamScoped, as_id, teams_of
 from monitoring.models import (
     CalibrationRun,
     Change,
@@ -22,7 +22,6 @@ from monitoring.models import (
     Payload,
     SettingChange,
     Snapshot,
-    Team,
 )
 
 NOTHING = "–"
@@ -64,16 +63,11 @@ class MonitorTeamFilter(admin.SimpleListFilter):
     parameter_name = "team"
 
     def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin[Any]) -> list[tuple[str, str]]:
-        teams = (
-            Team.objects.all()
-            if getattr(request.user, "is_superuser", False)
-            else Team.objects.filter(members=request.user.pk)
-        )
-        return [(str(team.pk), team.name) for team in teams]
+        return [(str(team.pk), team.name) for team in teams_of(request.user)]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        value = self.value()
-        return queryset.filter(monitor__team=int(value)) if value and value.isdigit() else queryset
+        chosen = as_id(self.value())
+        return queryset if chosen is None else queryset.filter(monitor__team=chosen)
 
 
 class OfMonitor[M: (Check, Snapshot, Change, FieldChange)](Evidence[M], TeamScoped[M]):

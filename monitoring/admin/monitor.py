@@ -21,7 +21,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from monitoring.admin.access import TeamScoped, teams_of
+from monitoring.admin.access import TeamScoped, as_id, teams_of
 from monitoring.admin.evidence import NOTHING, against, reason_lines, row_link
 from monitoring.admin.looking import import_page, preview_page, without_buttons
 from monitoring.admin.rules import FieldRows, IgnoreRows, save_rules
@@ -45,14 +45,16 @@ class SiteFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin[Any]) -> list[tuple[str, str]]:
         shown = model_admin.get_queryset(request).order_by().values("site").annotate(n=Count("pk")).order_by("-n")
         names = Site.objects.in_bulk([row["site"] for row in shown[:_SITES_OFFERED]])
-        value = self.value()
-        if value and value.isdigit() and int(value) not in names:
-            names.update(Site.objects.filter(monitors__in=model_admin.get_queryset(request)).in_bulk([int(value)]))
+        chosen = as_id(self.value())
+        if chosen is not None and chosen not in names:
+            names.update(
+                Site.objects.filter(monitors__in=model_admin.get_queryset(request)).distinct().in_bulk([chosen])
+            )
         return [(str(site.pk), str(site)) for site in sorted(names.values(), key=str)]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Monitor]) -> QuerySet[Monitor]:
-        value = self.value()
-        return queryset.filter(site=int(value)) if value and value.isdigit() else queryset
+        chosen = as_id(self.value())
+        return queryset if chosen is None else queryset.filter(site=chosen)
 
 
 class LastOutcomeFilter(admin.SimpleListFilter):

@@ -159,6 +159,43 @@ def test_another_teams_row_is_not_in_the_list(name: str, ada: Client) -> None:
     assert row not in answer.context["cl"].queryset
 
 
+@pytest.mark.parametrize("value", ["²", "9" * 30, "-1", "1 or 1=1", "\x00", "%"])
+@pytest.mark.parametrize(
+    "address", ["monitor_changelist?site", "monitor_changelist?last", "check_changelist?team", "change_changelist?team"]
+)
+def test_a_filter_takes_any_value(address: str, value: str, ada: Client) -> None:
+    make_change()
+    name, parameter = address.split("?")
+
+    answer = ada.get(reverse(f"admin:monitoring_{name}"), {parameter: value})
+
+    assert answer.status_code in {200, 302}
+
+
+def test_filters_offer_no_foreign_teams(ada: Client) -> None:
+    make_change()
+    make_change(make_monitor(team=make_team("Legal")))
+
+    pages = [
+        ada.get(reverse(f"admin:monitoring_{name}_changelist")).content.decode()
+        for name in ("check", "change", "monitor")
+    ]
+
+    assert not any("Legal" in page for page in pages)
+
+
+@pytest.mark.parametrize("name", ["check", "change", "snapshot", "site", "team", "pagetype", "settingchange"])
+def test_lists_take_few_queries_however_long(name: str, ada: Client, django_assert_max_num_queries: Any) -> None:
+    for number in range(12):
+        monitor = make_monitor()
+        make_change(monitor)
+        SettingChange.objects.create(monitor=monitor, name="url")
+        make_page_type(f"type-{number}")
+
+    with django_assert_max_num_queries(22):
+        ada.get(reverse(f"admin:monitoring_{name}_changelist"))
+
+
 def test_completion_offers_no_foreign_monitors(ada: Client) -> None:
     make_monitor(name="Visible one")
     make_monitor(name="Foreign one", team=make_team("Legal"))
