@@ -19,6 +19,7 @@ from django.db.models import Q, QuerySet
 
 from monitoring.models import Monitor, Site
 from monitoring.scheduling.core import Rate, Settings, Terms, hash01, plan, retry_days
+from monitoring.services import rows
 
 logger = logging.getLogger(__name__)
 
@@ -80,44 +81,41 @@ def _choose(now: datetime, limit: int) -> list[int]:
     chosen: list[int] = []
     full: set[int] = set()
     for _ in range(CLAIM_PASSES):
-        rows = list(
+        due_rows = list(
             due(now)
             .filter(Q(site__next_free_at__isnull=True) | Q(site__next_free_at__lte=now + LOOKAHEAD))
             .exclude(site_id__in=full)
             .exclude(pk__in=chosen)
             .order_by("next_check_at", "pk")
-            .values_list("pk", "site_id", named=False)[: limit - len(chosen)]
+            .values_list("pk", "site_id")[: limit - len(chosen)]
         )
         by_site: dict[int, list[int]] = {}
-        for pk, site_id in rows:
+        for pk, site_id in due_rows:
             by_site.setdefault(site_id, []).append(pk)
-        fitting = set()
-        for site_id, ids in by_site.items():
-            places = _reserve(site_id, len(ids), now)
-            fitting.update(ids[:places])
-            if places < len(ids):
-                full.add(site_id)
-        chosen += [pk for pk, _ in rows if pk in fitting]
+        places = _reserve_slots({site_id: len(ids) for site_id, ids in by_site.items()}, now)
+        fitting = {pk for site_id, ids in by_site.items() for pk in ids[: places[site_id]]}
+        full |= {site_id for site_id, ids in by_site.items() if places[site_id] < len(ids)}
+        chosen += [pk for pk, _ in due_rows if pk in fitting]
         # A crowded site must not hide the others that are due behind it.
-        if len(chosen) >= limit or not full or not rows:
+        if len(chosen) >= limit or not full or not due_rows:
             break
     return chosen
 
 
-def _reserve(site_id: int, wanted: int, now: datetime) -> int:
-    """How many of the wanted requests the site has slots for soon; they are taken."""
-    site = Site.objects.filter(pk=site_id).only("gap_s", "next_free_at").first()
-    if site is None:
-        return 0
-    if site.gap_s <= 0:
-        return wanted
-    start = max(now, site.next_free_at or now)
-    places = min(wanted, 1 + int((now + LOOKAHEAD - start) / timedelta(seconds=site.gap_s)))
-    if places <= 0:
-        return 0
-    later = start + timedelta(seconds=site.gap_s * places)
-    won = Site.objects.filter(pk=site_id, next_free_at=site.next_free_at).update(next_free_at=later)
-    return places if won else 0
+@transaction.atomic
+def _reserve_slots(wanted: dict[int, int], now: datetime) -> dict[int, int]:
+    """How many of the wanted requests each site has slots for soon; they are taken."""
+    places = dict.fromkeys(wanted, 0)
+    for site in Site.objects.select_for_update().filter(pk__in=wanted).order_by("pk"):
+        if site.gap_s <= 0:
+            places[site.pk] = wanted[site.pk]
+            continue
+        gap = timedelta(seconds=site.gap_s)
+        start = max(now, site.next_free_at or now)
+        places[site.pk] = max(0, min(wanted[site.pk], 1 + (now + LOOKAHEAD - start) // gap))
+        if places[site.pk]:
+            rows.update(Site, {"next_free_at": start + gap * places[site.pk]}, id=site.pk)
+    return places
 
 
 def reserve(site: Site, wanted: int, *, now: datetime, after_s: float) -> float:
