@@ -567,8 +567,8 @@ def _by_language(case: _Case) -> Quality | None:
     then = case.baseline.lang if case.baseline is not None else ""
     if before is None or not now or not then or now == then:
         return None
-    if before.prose < BASELINE_WORDS or case.retained > 0.05:
-        return None
+    if before.prose < BASELINE_WORDS or case.shape.prose > 1.5 * before.prose or case.retained > 0.05:
+        return None  # a far longer page is the better one, and the baseline should not have been taken
     sentence = "The site showed the page in another language."
     return Quality(State.BLOCKED, "other-language", sentence, (f"{then} before, {now} now",))
 

@@ -56,3 +56,15 @@ def test_a_page_in_another_language_is_not_compared() -> None:
     quality = assess(PageFacts(html=german), read(german), read(french))
 
     assert (quality.outcome, quality.code, quality.evidence) == ("blocked", "other-language", ("fr before, de now",))
+
+
+def test_a_far_longer_page_in_another_language_is_the_better_one() -> None:
+    folder = CASES[0].parent
+    german = (folder / "quality_de_plain" / "new.html").read_text(encoding="utf-8")
+    longer = german.replace(
+        "</main>",
+        "".join(f"<p>Absatz {n} regelt noch viel mehr, als hier je gestanden hat.</p>" for n in range(20)) + "</main>",
+    )
+    french = (folder / "quality_fr_plain" / "new.html").read_text(encoding="utf-8")
+
+    assert assess(PageFacts(html=longer), read(longer), read(french)).is_good
