@@ -58,6 +58,7 @@ def extend(path: str, name: str) -> str:
     return "…/" + cut[cut.find("/") + 1 :]
 
 
+@lru_cache(maxsize=8192)
 def link_target(href: str) -> str:
     """The target of a link without what changes by itself: tracking parameters, session ids, cache busters.
 
@@ -73,7 +74,6 @@ def link_target(href: str) -> str:
     return _without_tracking(href)
 
 
-@lru_cache(maxsize=8192)
 def _without_tracking(href: str) -> str:
     try:
         parts = urlsplit(href)

@@ -374,7 +374,9 @@ def _blocks(outline: Outline, choice: Choice, extras: list[tuple[int, Box, list[
         key = path if surface is Surface.VISIBLE else f"{path}>{surface}"
         number = counts.get(key, 0)
         counts[key] = number + 1
-        hrefs = tuple(filter(None, map(link_target, run.hrefs))) if run.hrefs else ()
+        hrefs = run.hrefs
+        if hrefs:
+            hrefs = tuple(filter(None, map(link_target, hrefs)))
         region = main if kept else furniture
         if text:
             script = "latin" if text.isascii() else script_of(text)

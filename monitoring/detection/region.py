@@ -76,14 +76,16 @@ def prose_mass(run: Run) -> float:
     if run.surface is not Surface.VISIBLE:
         return 0.0
     text = run.text
-    plain = len(text) - run.link_chars
+    size = len(text)
+    plain = size - run.link_chars
     if plain <= 0 or run.tag in _UNREAD_TAGS:
         return 0.0
+    share = plain / size
     if not text.isascii():
-        plain += min(plain, (len(text.encode()) - len(text)) // 2)  # three bytes a character, as in Chinese
+        plain += min(plain, (len(text.encode()) - size) // 2)  # three bytes a character, as in Chinese
     if plain < 20 or not _SENTENCE.search(text):
         return 0.15 * plain
-    return plain * (1.0 - run.link_chars / len(text))
+    return plain * share
 
 
 def choose(outline: Outline, *, wanted: frozenset[int] = frozenset(), remembered: str = "") -> Choice:
