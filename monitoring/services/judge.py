@@ -282,14 +282,22 @@ class _Visit:
 
     def _quality(self, *, compare: bool) -> Finding | None:
         """The finding of a page that must not be compared, or None for a good one."""
-        quality = assess(page_facts(self.capture), self.reading, self.baseline if compare else None)
+        facts = page_facts(self.capture)
+        quality = assess(facts, self.reading, self.baseline if compare else None)
         if quality.is_good:
             return None
+        doubt: dict[str, Any] = {}
+        if compare and assess(facts, self.reading).is_good:
+            # Bad only beside the baseline: a page that stays like this was rewritten, and somebody must see it.
+            doubt = self._suspicion("doubt", quality.code)
+            if doubt["confirmed"]:
+                return None
         outcome = Outcome(quality.outcome)
         more: dict[str, Any] = {
             "reason": quality.code[:40],
             "detail": quality.sentence[:500],
             "retry_after_s": retry_after_s(self.capture.header("Retry-After"), now=self.now) or 0.0,
+            **doubt,
         }
         if self._worth_keeping():
             more |= {"keep": Snapshot.Role.BLOCKED, "expires_at": self.now + BLOCKED_KEPT}
@@ -431,7 +439,7 @@ class _Visit:
             fold=self._fold(),
             field_edits=self.edits,
             priority=self._priority(alarm_of(document)),
-            flags=tuple(code for code in _FLAGS if code in codes),
+            flags=tuple(code for code in _FLAGS if code in codes) + self._before(),
             **more,
         )
 
@@ -464,7 +472,7 @@ class _Visit:
             rebase=not text_moved,
             forget_bytes=text_moved,
             reasons=reasons,
-            flags=("contradiction",) if self.denied else (),
+            flags=(("contradiction",) if self.denied else ()) + self._before(),
             **opens,
             **more,
         )
@@ -507,6 +515,10 @@ class _Visit:
         if not self.rules.field_selectors:
             return self.baseline
         return self._of_snapshot(self.monitor.baseline, fields=True)
+
+    def _before(self) -> tuple[str, ...]:
+        """The flag of a page that could not be read at the visit before."""
+        return ("blocked-before",) if self.monitor.state == MonitorState.BLOCKED else ()
 
     def _fold(self) -> Fold | None:
         """How this capture compares with the prior side of the change that waits already."""

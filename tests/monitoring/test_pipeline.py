@@ -195,6 +195,24 @@ def test_after_a_block_the_page_is_compared_with_the_last_good_capture(watch: Wa
     assert monitor.state == MonitorState.OK
 
 
+def test_a_page_that_lost_nearly_everything_is_doubted_but_not_for_ever(watch: Watch, site: LocalSite) -> None:
+    monitor = watch("/a", page(clauses=CLAUSES * 3))
+    visit(monitor)
+    site.put("/a", page(clauses=["We no longer hold anything about you."]))
+
+    assert visit(monitor).outcome == "blocked"
+    visit(monitor)
+    assert monitor.suspect_count == 2
+    later(monitor, "suspect_since", timedelta(hours=24))
+    check = visit(monitor)
+
+    change = Change.objects.get()
+    assert check.outcome == "content"
+    assert "blocked-before" in change.flags
+    assert change.diff["counts"]["removed"] + change.diff["counts"].get("rewritten", 0) > 10
+    assert (monitor.state, monitor.suspect_count) == (MonitorState.OK, 0)
+
+
 def test_a_refused_address_is_an_error_of_policy(watch: Watch) -> None:
     monitor = watch("/a")
     Monitor.objects.update(url="http://10.0.0.1/x")
