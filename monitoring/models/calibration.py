@@ -16,6 +16,7 @@ class CalibrationRun(models.Model):
     class Basis(models.TextChoices):
         REFETCH = "refetch", _("quiet re-fetches")
         VERDICTS = "verdicts", _("verdicts")
+        FIRST_LOOK = "first-look", _("first look")
 
     class State(models.TextChoices):
         WAITING = "waiting", _("waiting")

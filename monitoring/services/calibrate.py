@@ -29,6 +29,7 @@ from monitoring.services.monitors import change_page_type, change_settings
 logger = logging.getLogger(__name__)
 
 FETCHES = 5
+FIRST_LOOK = 3  # quiet re-fetches after a first capture: what moves by itself is known before the second visit
 FEWEST, MOST = 2, 20
 ENOUGH = 30  # verdicts of each kind before a proposal is made from them
 KEEP_BELOW = 0.95  # a proposed cut stays under this share of the smallest approved score
@@ -72,19 +73,39 @@ def start_run(
     return run
 
 
-def run(run_id: int, *, fetch: Fetch, read: Read, pause: Callable[[], None], now: Callable[[], datetime]) -> str:
+def first_look(monitor: Monitor) -> None:
+    """Quiet re-fetches of a page that was just read for the first time; they propose nothing, the memory learns from them.
+
+    Call it inside the transaction that records the first capture.
+    """
+    from monitoring.queueing import enqueue_calibration
+
+    run = CalibrationRun.objects.create(monitor=monitor, basis=CalibrationRun.Basis.FIRST_LOOK, fetches=FIRST_LOOK)
+    transaction.on_commit(lambda: enqueue_calibration(run.pk))
+
+
+def run(
+    run_id: int,
+    *,
+    fetch: Fetch,
+    read: Read,
+    pause: Callable[[], None],
+    now: Callable[[], datetime],
+    before: tuple[Reading, datetime] | None = None,
+) -> str:
     """Work a waiting run off: fetch, measure, propose. Returns a short text for the log; progress is saved as it goes.
 
     A fetch that brings no good page ends the run with its reason: a threshold is not made from failures.
+    before: a reading taken moments ago, to be compared as well.
     """
     waiting = CalibrationRun.objects.filter(pk=run_id, state=CalibrationRun.State.WAITING)
     if not waiting.update(state=CalibrationRun.State.RUNNING):
         return f"calibration={run_id} is not waiting"
     row = CalibrationRun.objects.select_related("monitor__page_type").get(pk=run_id)
-    readings: list[Reading] = []
-    times: list[datetime] = []
+    readings: list[Reading] = [before[0]] if before else []
+    times: list[datetime] = [before[1]] if before else []
     for number in range(row.fetches):
-        if number:
+        if readings:
             pause()
         fetched = fetch()
         if isinstance(fetched, Failure):
@@ -109,7 +130,8 @@ def _fail(row: CalibrationRun, problem: str, now: datetime) -> str:
 def _finish(row: CalibrationRun, readings: Sequence[Reading], times: Sequence[datetime], now: datetime) -> None:
     prints = [fingerprint(reading) for reading in readings]
     row.distances = [distance(a, b) for a, b in combinations(prints, 2)]
-    row.proposed_threshold = threshold_above(row.distances)
+    if row.basis == CalibrationRun.Basis.REFETCH:
+        row.proposed_threshold = threshold_above(row.distances)
     row.statistics = {"quiet": quiet_deltas(readings, times), "wide": max(row.distances, default=0) > WIDE_BITS}
     row.state, row.finished_at = CalibrationRun.State.DONE, now
     with transaction.atomic():

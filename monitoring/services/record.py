@@ -30,7 +30,7 @@ from monitoring.models import (
     Payload,
     Snapshot,
 )
-from monitoring.services import rows, schedule
+from monitoring.services import calibrate, memories, rows, schedule
 from monitoring.services.alerts import important_field_changed
 from monitoring.services.findings import DETECTOR, Document, Finding
 from monitoring.services.rules import Rules
@@ -114,6 +114,8 @@ def _write(finding: Finding, monitor: Monitor, kept: Kept | None, *, token: str,
     values = _monitor_values(finding, monitor, number, snapshot, visit, now)
     if rows.update(Monitor, values, id=monitor.pk, lease_token=token, check_no=monitor.check_no) != 1:
         raise StaleLeaseError(f"monitor {monitor.pk} check {number}")
+    if finding.reason == memories.FIRST_CAPTURE:
+        calibrate.first_look(monitor)
     if finding.keep in _BOUNDS:
         _bound(monitor, finding.keep, now)
     logger.info(

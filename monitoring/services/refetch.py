@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import replace
+from datetime import datetime
 
 from django.conf import settings
 from django.utils import timezone
@@ -18,33 +19,27 @@ from monitoring.models import CalibrationRun, Monitor, Renderer
 from monitoring.services import calibrate
 from monitoring.services.capture import request_for
 from monitoring.services.egress import address_policy
-from monitoring.services.judge import page_facts
-from monitoring.services.rules import rules_of
+from monitoring.services.judge import html_of, page_facts
+from monitoring.services.rules import Rules, rules_of
 
 LONGEST_PAUSE_S = 5.0
 
 
 def work(run_id: int) -> str:
     """Fetch, measure and propose for one waiting run; a short text for the log."""
-    row = CalibrationRun.objects.select_related("monitor__site", "monitor__vantage", "monitor__page_type").get(
-        pk=run_id
-    )
+    row = CalibrationRun.objects.select_related(
+        "monitor__site", "monitor__vantage", "monitor__page_type", "monitor__baseline__payload"
+    ).get(pk=run_id)
     monitor = row.monitor
     if monitor is None:
         raise ValueError(f"calibration run {run_id} has no monitor to fetch")
     rules = rules_of([monitor])[monitor.pk]
 
     def read_page(capture: Capture) -> Reading:
-        reading = read(
-            capture.html,
-            main_selector=monitor.main_selector,
-            remembered_region=monitor.region_path,
-            ignore_selectors=rules.ignore_selectors,
-            field_selectors=rules.field_selectors,
-        )
+        reading = _read(capture.html, monitor, rules)
         quality = assess(page_facts(capture), reading, None)
-        if not quality.good:
-            raise ValueError(quality.text)
+        if not quality.is_good:
+            raise ValueError(quality.sentence)
         return reading
 
     return calibrate.run(
@@ -53,7 +48,25 @@ def work(run_id: int) -> str:
         read=read_page,
         pause=lambda: time.sleep(min(monitor.site.gap_s, LONGEST_PAUSE_S)),
         now=timezone.now,
+        before=_baseline(monitor, rules) if row.basis == CalibrationRun.Basis.FIRST_LOOK else None,
     )
+
+
+def _read(html: str, monitor: Monitor, rules: Rules) -> Reading:
+    return read(
+        html,
+        main_selector=monitor.main_selector,
+        remembered_region=monitor.region_path,
+        ignore_selectors=rules.ignore_selectors,
+        field_selectors=rules.field_selectors,
+    )
+
+
+def _baseline(monitor: Monitor, rules: Rules) -> tuple[Reading, datetime] | None:
+    """The capture that a first look follows."""
+    if monitor.baseline is None:
+        return None
+    return _read(html_of(monitor.baseline), monitor, rules), monitor.baseline.taken_at
 
 
 def _fetch(monitor: Monitor) -> Capture | Failure:

@@ -187,3 +187,28 @@ def test_what_moved_between_quiet_fetches_goes_into_the_memory() -> None:
     assert memory.text("herring news of the day") is not None
     assert memory.text("ferry news of the day") is not None
     assert memories.load(monitor).to_bytes() == memory.to_bytes()
+
+
+@pytest.mark.django_db
+def test_a_first_look_teaches_the_memory_and_proposes_nothing() -> None:
+    monitor = make_monitor()
+    make_check(monitor, check_no=1, outcome="none", reason=memories.FIRST_CAPTURE, started_at=NOW)
+    calibrate.first_look(monitor)
+    run = CalibrationRun.objects.get()
+    words = iter(["lighthouse", "herring", "choir"])
+    before = read(capture(0, "<div class='box'><p>ferry news of the day</p></div>").html)
+
+    calibrate.run(
+        run.pk,
+        fetch=lambda: capture(1, f"<div class='box'><p>{next(words)} news of the day</p></div>"),
+        read=lambda found: read(found.html),
+        pause=lambda: None,
+        now=lambda: NOW + timedelta(seconds=5),
+        before=(before, NOW),
+    )
+
+    run.refresh_from_db()
+    assert run.proposed_threshold is None
+    assert run.fetched == 3
+    memory = memories.rebuild(monitor.pk)
+    assert all(memory.text(f"{word} news of the day") for word in ("ferry", "lighthouse", "herring", "choir"))
