@@ -310,21 +310,61 @@ _EXTRACTORS: dict[Source, Callable[[_Page, FieldSpec], FieldValue | None]] = {
 
 
 def _too_deep(html: str) -> bool:
-    """Whether the markup might nest deeper than the parser can take in linear time."""
-    opened = html.count("<")
-    if opened <= NESTING_LIMIT:
+    """Whether the markup might nest deeper than the parser can take in linear time. Errs towards yes."""
+    if html.count("<") <= NESTING_LIMIT:
         return False
-    level = deepest = 0
-    for start in range(0, len(html), 20_000):
-        chunk = html[start : start + 20_000]
-        closed = chunk.count("</")
-        level += chunk.count("<") - 2 * closed - sum(chunk.count(void) for void in _VOID)
-        deepest = max(deepest, level)
-        level = max(level, 0)
-    return deepest > 2 * NESTING_LIMIT
+    level = 0
+    for closing, name in _TAG.findall(_without_scripts(html)):
+        if name.lower() in _NEVER_DEEP:
+            continue
+        level = max(0, level - 1) if closing else level + 1
+        if level > NESTING_LIMIT:
+            return True
+    return False
 
 
-_VOID = ("<br", "<img", "<input", "<meta", "<link", "<hr", "<p>", "<p ", "<li", "<td", "<tr", "<option", "<!--", "/>")
+_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]{0,30})")
+# Void elements, and those that the next of their kind ends.
+_NEVER_DEEP = frozenset(
+    [
+        "area",
+        "base",
+        "br",
+        "col",
+        "embed",
+        "hr",
+        "img",
+        "input",
+        "link",
+        "meta",
+        "param",
+        "source",
+        "track",
+        "wbr",
+        "p",
+        "li",
+        "option",
+        "dt",
+        "dd",
+        "tr",
+        "td",
+        "th",
+    ]
+)
+
+
+def _without_scripts(html: str) -> str:
+    """The markup without its scripts, whose comparisons look like tags."""
+    kept: list[str] = []
+    at = 0
+    while (start := html.find("<script", at)) >= 0:
+        end = html.find("</script", start)
+        if end < 0:
+            break
+        kept.append(html[at:start])
+        at = end + 9
+    kept.append(html[at:])
+    return "".join(kept)
 
 
 # -- comparison -----------------------------------------------------------------------------
@@ -466,7 +506,7 @@ DEFAULT_FIELDS: dict[str, tuple[FieldSpec, ...]] = {
         FieldSpec(
             "price",
             Source.JSONLD,
-            "@type=Product/offers.price | @type=Product/offers.lowPrice | @type=Offer/price",
+            "@type=Product/offers.price | @type=Product/offers.lowPrice | @type=Product/offers.priceSpecification.price | @type=Offer/price",
             type=FieldType.PRICE,
             important=True,
         ),

@@ -59,6 +59,8 @@ GRAPHS = {
     "several types": PRODUCT | {"@type": ["Thing", "Product"]},
     "full type": PRODUCT | {"@type": "https://schema.org/Product"},
     "by reference": {"@graph": [PRODUCT | {"offers": {"@id": "#o"}}, OFFER | {"@id": "#o"}]},
+    "price specification": PRODUCT
+    | {"offers": {"@type": "Offer", "priceSpecification": [{"price": "89.00", "priceCurrency": "EUR"}]}},
     "number": PRODUCT | {"offers": OFFER | {"price": 89.00}},
 }
 
@@ -441,10 +443,11 @@ def test_sloppy_json_ld_is_forgiven(wrapped: str) -> None:
     assert shown(value) == (None if wrapped == "{}," else "Kettle")
 
 
-def test_a_page_nested_beyond_reason_has_no_fields_and_costs_nothing() -> None:
+@pytest.mark.parametrize("unit", ["<div>", "<div><br/>", "<b><i><p>", "<div></p>", "<x-y >", "<DIV>", "<script><div>"])
+def test_a_page_nested_beyond_reason_has_no_fields_and_costs_little(unit: str) -> None:
     start = time.process_time()
 
-    assert extract_fields("<div>" * 200_000 + "<h1>T</h1>", [FieldSpec("h", "css", "h1")]) == {}
+    assert extract_fields(unit * 200_000 + "<h1>T</h1>", [FieldSpec("h", "css", "h1")]) == {}
     assert time.process_time() - start < 1
 
 
@@ -470,3 +473,15 @@ def test_any_json_ld_is_read_without_a_crash(data: object) -> None:
 
     for value in found.values():
         assert FieldValue.from_json(json.loads(json.dumps(value.to_json()))) == value
+
+
+def test_a_long_flat_page_has_fields() -> None:
+    rows = "".join(f"<tr><td>{n}<td><img src=x><br><input name=a{n}></td></tr>" for n in range(8_000))
+
+    assert shown(one(f"<table>{rows}</table><h1>T</h1>", "css", "h1")) == "T"
+
+
+def test_a_page_with_much_script_has_fields() -> None:
+    script = "<script>" + "for(i=0;i<n;i++)a<b;" * 5_000 + "</script>"
+
+    assert shown(one(script + "<h1>T</h1>", "css", "h1")) == "T"
