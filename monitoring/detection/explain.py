@@ -16,6 +16,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import re2
 
@@ -135,6 +136,36 @@ CJK_NEGATION = re.compile(r"ない|ません|なかった|ず[、。に]|不|没
 STAMP_CLASSES = frozenset({"clock", "generated"})
 DAY_CLASSES = frozenset({"date", "copyright"})
 TOKEN_CLASSES = frozenset({"token", "id", "counter"})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the names along a tag path say about the place."""
+
+    structure: bool
+    header: bool
+    chrome: bool
+    consent: bool
+    advert: bool
+    related: bool
+
+    @property
+    def named(self) -> bool:
+        """Whether any name along the path says that this is not the page's own text."""
+        return self.structure or self.chrome or self.consent or self.advert or self.related
+
+
+@lru_cache(maxsize=4096)
+def place_of(path: str) -> Place:
+    """The place of a tag path; a memo, because many edits of a page share a few paths."""
+    return Place(
+        structure=bool(STRUCTURE.search(path)),
+        header=bool(HEADER.search(path)),
+        chrome=bool(CHROME.search(path)),
+        consent=bool(CONSENT.search(path)),
+        advert=bool(ADVERT.search(path)),
+        related=bool(RELATED.search(path)),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,10 +410,17 @@ def _shifted(f: Facts, s: Scene) -> bool:
 
 
 def _stamp(f: Facts, s: Scene) -> bool:
-    """A clock, counter or token by pattern, in a short block whose slot has no past or is known to move."""
+    """A clock, counter or token by pattern, in a short block.
+
+    A clock whose slot has stood still is not explained, and nothing in the main region that has; a view counter or a
+    request id beside it says nothing even when a cache kept it for a while. Copyright years never say anything.
+    """
     if not f.masked or f.masked_rest > SHORT_WORDS or f.before is None:
         return False
-    if s.memory.visits >= STILL_VISITS and not s.memory.slot(f.before.slot).moves:
+    if f.masked == {"copyright"}:
+        return True
+    timed = bool(f.masked & (STAMP_CLASSES | DAY_CLASSES))
+    if (f.in_main or timed) and s.memory.visits >= STILL_VISITS and not s.memory.slot(f.before.slot).moves:
         return False
     if f.masked & STAMP_CLASSES:
         return bool(f.masked & DAY_CLASSES or "generated" in f.masked or STAMP_WORD.search(f.block.text))
@@ -400,7 +438,8 @@ def _moving_mask(f: Facts, s: Scene) -> bool:
     past = s.memory.slot(f.before.slot)
     if past.quiet_moves or not f.masked & DAY_CLASSES:
         return True
-    if f.in_main and (f.masked_rest > SHORT_WORDS or f.before.list_id >= 0):
+    own = f.in_main or not place_of(f.path).named
+    if own and (f.masked_rest > SHORT_WORDS or f.before.list_id >= 0):
         return False
     return past.moves >= 2 or bool(f.masked & STAMP_CLASSES)
 
@@ -408,8 +447,8 @@ def _moving_mask(f: Facts, s: Scene) -> bool:
 def _moving_slot(f: Facts, s: Scene) -> bool:
     """A slot that moves on most visits.
 
-    Prose and list entries of the main region, and prices anywhere, are not believed to be volatile because they
-    changed often: that is how a clause creeps. It takes quiet re-fetches in which they moved.
+    Sentences, list entries and prices are not believed to be volatile because they changed often, unless a name along
+    their path says that they stand in an advertisement or a menu: that is how a clause creeps. It takes quiet re-fetches in which they moved.
     """
     slot = f.before or f.after
     if slot is None or _share(slot, s) < 0.5:
@@ -417,7 +456,7 @@ def _moving_slot(f: Facts, s: Scene) -> bool:
     past = s.memory.slot(slot.slot)
     if past.quiet_moves:
         return True
-    if f.money or (f.in_main and (f.is_prose or _is_entry(slot))):
+    if f.money or _is_said(f, slot):
         return False
     return past.moves >= 2 or not (f.in_main or f.numbers)
 
@@ -425,10 +464,10 @@ def _moving_slot(f: Facts, s: Scene) -> bool:
 def _known(f: Facts, s: Scene) -> bool:
     """A text that comes and goes in a slot that is not prose: a rotating module, a variant.
 
-    In the main region a text has to have come up several times; one return of a list entry is a change.
+    In the main region it has to have come up several times. One return of a list entry is a change.
     """
     slot = f.before or f.after
-    if slot is None or (f.in_main and f.is_prose):
+    if slot is None:
         return False
     past = s.memory.slot(slot.slot)
     if not past.moves:
@@ -437,7 +476,17 @@ def _known(f: Facts, s: Scene) -> bool:
     text = s.memory.text(side.text) if side is not None else None
     if text is None:
         return False
-    return not f.in_main or bool(past.quiet_moves) or (text.times >= 3 and not _is_entry(slot))
+    if past.quiet_moves:
+        return True
+    return not _is_said(f, slot) and (not f.in_main or text.times >= 3)
+
+
+def _is_said(f: Facts, slot: Block) -> bool:
+    """Whether this is something the page says: a sentence or an entry of a list, in the main region or in a plain place.
+
+    The main region is where most of the prose is; a list of certificates beside it is no less the page's own.
+    """
+    return (f.is_prose or _is_entry(slot)) and (f.in_main or not place_of(f.path).named)
 
 
 def _is_entry(block: Block) -> bool:

@@ -11,22 +11,16 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from monitoring.detection.blocks import Surface
 from monitoring.detection.explain import (
-    ADVERT,
-    CHROME,
-    CONSENT,
     CONSENT_TEXT,
-    HEADER,
-    RELATED,
     STAMP_CLASSES,
-    STRUCTURE,
     TOKEN_CLASSES,
     Facts,
     Scene,
+    place_of,
 )
 from monitoring.detection.judgement import EditKind
 
@@ -102,31 +96,6 @@ def load_weights() -> Weights:
 WEIGHTS = load_weights()
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """What the names along a tag path say about the place."""
-
-    structure: bool
-    header: bool
-    chrome: bool
-    consent: bool
-    advert: bool
-    related: bool
-
-
-@lru_cache(maxsize=4096)
-def place_of(path: str) -> Place:
-    """The place of a tag path; a memo, because many edits of a page share a few paths."""
-    return Place(
-        structure=bool(STRUCTURE.search(path)),
-        header=bool(HEADER.search(path)),
-        chrome=bool(CHROME.search(path)),
-        consent=bool(CONSENT.search(path)),
-        advert=bool(ADVERT.search(path)),
-        related=bool(RELATED.search(path)),
-    )
-
-
 def features(f: Facts, scene: Scene, peers: int) -> dict[str, float]:
     """What the model sees of one edit; only features that are not zero.
 
@@ -143,7 +112,7 @@ def features(f: Facts, scene: Scene, peers: int) -> dict[str, float]:
     advert = place.advert and outside
     chrome = place.chrome and outside
     elsewhere = advert or related or (consent and whole)  # figures of an advertisement are not the page's
-    plain_place = not (structure or chrome or advert or related or consent)
+    plain_place = not (place.named or consent)
     reworded = f.kind is EditKind.REWORDED
     past = scene.memory.slot((f.before or block).slot)
     visits = scene.memory.visits

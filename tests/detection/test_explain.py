@@ -169,3 +169,34 @@ def test_a_whole_consent_banner_is_noise_and_a_sentence_inside_one_is_not() -> N
 
     assert codes(page(TEXT), page(TEXT, after=banner.format(""))) == (Kind.NOISE, {"consent"})
     assert "consent" not in codes(page(TEXT, after=banner.format("")), page(TEXT, after=banner.format(clause)))[1]
+
+
+def test_a_counter_outside_the_main_text_is_noise_even_after_a_cache_held_it() -> None:
+    was, now = line("1,204 views"), line("1,377 views")
+
+    assert codes(was, now, memory=visited(*[was] * 6)) == (Kind.NOISE, {"volatile-pattern"})
+
+
+def test_the_copyright_year_is_noise_after_any_number_of_visits() -> None:
+    was, now = line("© 2026 Quayside Office"), line("© 2027 Quayside Office")
+
+    assert codes(was, now, memory=visited(*[was] * 6)) == (Kind.NOISE, {"volatile-pattern"})
+
+
+def test_a_price_that_changes_at_every_visit_is_never_volatile() -> None:
+    prices = [page(["Day ticket", f"{euros},00 €", *TEXT]) for euros in (12, 13, 11, 14, 12, 15)]
+
+    assert codes(prices[0], prices[-1], memory=visited(*prices[:-1]))[0] is Kind.CONTENT
+
+
+def test_a_certificate_that_comes_back_is_a_change() -> None:
+    def listed(*entries: str) -> str:
+        return page([*TEXT, "<ul>" + "".join(f"<li>{entry}</li>" for entry in entries) + "</ul>"])
+
+    full, short = listed("ISO 9001", "ISO 14001", "ISO 45001"), listed("ISO 9001", "ISO 45001")
+    memory = Memory.start(START)
+    for number, (old, new) in enumerate([(full, short), (short, full), (full, short)], 1):
+        delta = judge(read(old), read(new), memory, settings=Settings()).delta
+        memory = memory.fold(delta, START + timedelta(days=number), rebased=True)
+
+    assert codes(short, full, memory=memory)[0] is Kind.CONTENT
