@@ -151,9 +151,7 @@ def _descendants(roots: list[Node]) -> Iterator[Node]:
 def jsonld(tree: LexborHTMLParser) -> list[Node]:
     """The objects of all JSON-LD scripts; members of @graph stand on their own. Broken scripts are left out."""
     roots: list[Node] = []
-    for script in tree.css("script"):
-        if "ld+json" not in (script.attributes.get("type") or "").lower():
-            continue
+    for script in tree.css("script[type*='ld+json' i]"):
         roots += _top_level(_load(script.text() or ""))
     return roots
 
