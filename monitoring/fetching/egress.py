@@ -34,6 +34,8 @@ _HEAD_S = 10.0
 # The page's request is reported to us beside the connection it causes; either may come first.
 _ANNOUNCEMENT_S = 2.0
 _MAX_CONNECTIONS = 64
+_MAX_INTERIM = 20
+_CONNECTION_HEADERS = frozenset({b"connection", b"keep-alive", b"proxy-connection"})
 _HOP_HEADERS = frozenset(
     {"connection", "keep-alive", "proxy-connection", "proxy-authorization", "te", "trailer", "upgrade"}
 )
@@ -185,6 +187,7 @@ class EgressProxy:
                 far_writer.write(self._rewritten(head, target))
                 await self._copy(reader, far_writer, head.length())
                 # One request per connection: what the browser sends next may be for another host.
+                await self._copy_head(far_reader, writer)
                 await self._copy(far_reader, writer)
         finally:
             self._writers.discard(far_writer)
@@ -277,6 +280,25 @@ class EgressProxy:
             await writer.drain()
             left = None if left is None else left - len(piece)
 
+    async def _copy_head(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """The answer's head, made to say that the connection ends, whether or not the site ends it.
+
+        A head that is none is left to the browser, which is strict about it.
+        """
+        for _ in range(_MAX_INTERIM):
+            try:
+                raw = await reader.readuntil(b"\r\n\r\n")
+            except asyncio.IncompleteReadError as error:
+                writer.write(error.partial)
+                return
+            self._left -= len(raw)
+            lines = raw[:-4].split(b"\r\n")
+            kept = [line for line in lines if line.partition(b":")[0].strip().lower() not in _CONNECTION_HEADERS]
+            writer.write(b"\r\n".join([*kept, b"Connection: close", b"", b""]))
+            await writer.drain()
+            if not lines[0].split(b" ")[1:2] or not lines[0].split(b" ")[1].startswith(b"1"):
+                return
+
     async def _relay_both(
         self,
         reader: asyncio.StreamReader,
@@ -301,7 +323,7 @@ async def _open(
         try:
             async with asyncio.timeout(_CONNECT_S):
                 reader, writer = await asyncio.open_connection(
-                    address, port, ssl=tls, server_hostname=server_name if tls else None
+                    address, port, ssl=tls, server_hostname=server_name if tls else None, limit=4 * _MAX_HEAD
                 )
         except (OSError, TimeoutError):
             continue

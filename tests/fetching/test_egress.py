@@ -15,7 +15,7 @@ from monitoring.fetching.egress import EgressProxy, Upstream
 from monitoring.fetching.errors import Refused
 from monitoring.fetching.guard import AddressPolicy
 from monitoring.fetching.resolver import NameBook
-from tests.fetching.server import Request, Site, response, serve
+from tests.fetching.server import Behaviour, Request, Site, response, serve
 
 
 @pytest.fixture(autouse=True)
@@ -144,8 +144,50 @@ def test_a_second_request_on_the_connection_goes_nowhere() -> None:
     assert asyncio.run(run()) == ["/1"]
 
 
+def test_the_browser_is_told_that_the_connection_ends() -> None:
+    async def stays_open(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
+        writer.write(response("<p>hi</p>", headers=("Connection: keep-alive", "Keep-Alive: timeout=60")))
+        await writer.drain()
+        await asyncio.Event().wait()
+
+    async def run() -> bytes:
+        async with serve({"*": stays_open}) as site, proxy_for(allowing(site)) as proxy:
+            proxy.announce("shop.example", site.port)
+            reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
+            writer.write(get(f"http://shop.example:{site.port}/").encode())
+            answer = await reader.readuntil(b"</p>")
+            writer.close()
+            return answer
+
+    interim, final = asyncio.run(run()).split(b"HTTP/1.1 200", 1)
+
+    assert interim.startswith(b"HTTP/1.1 103")
+    assert b"\r\nConnection: close\r\n\r\n<p>hi</p>" in final
+    assert b"keep-alive" not in final.lower()
+
+
+@pytest.mark.parametrize("raw", [b"<html>no head", b"HTTP/1.1\r\n\r\n", b"", b"\r\n\r\n"])
+def test_an_answer_without_a_head_ends_the_connection(raw: bytes) -> None:
+    async def run() -> bytes:
+        async with serve({"*": answer_and_close(raw)}) as site, proxy_for(allowing(site)) as proxy:
+            proxy.announce("shop.example", site.port)
+            return await ask(proxy, get(f"http://shop.example:{site.port}/"))
+
+    assert asyncio.run(run()).startswith(raw.removesuffix(b"\r\n\r\n"))
+
+
+def answer_and_close(raw: bytes) -> Behaviour:
+    async def behave(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(raw)
+        await writer.drain()
+
+    return behave
+
+
 def test_all_is_cut_off_when_too_much_comes_in() -> None:
     async def endless(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
         while True:
             writer.write(b"x" * 10_000)
             await writer.drain()
