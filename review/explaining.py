@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
+from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -39,16 +42,12 @@ def _changed(data: Data) -> Sentence:
     n = _number(data, "blocks")
     strong = ngettext("%(n)s block changed", "%(n)s blocks changed", n) % {"n": n}
     visits, days = _number(data, "visits"), _number(data, "days")
+    visits_told = ngettext("%(n)s visit", "%(n)s visits", visits) % {"n": visits}
+    days_told = ngettext("%(n)s day", "%(n)s days", days) % {"n": days}
     if visits and days:
-        rest = ngettext(
-            "that had stood still for %(visits)s visits and %(days)s day",
-            "that had stood still for %(visits)s visits and %(days)s days",
-            days,
-        ) % {"visits": visits, "days": days}
+        rest = _("that had stood still for %(visits)s and %(days)s") % {"visits": visits_told, "days": days_told}
     elif visits:
-        rest = ngettext(
-            "that had stood still for %(visits)s visit", "that had stood still for %(visits)s visits", visits
-        ) % {"visits": visits}
+        rest = _("that had stood still for %(visits)s") % {"visits": visits_told}
     else:
         rest = ""
     return Sentence(strong, rest)
@@ -56,10 +55,10 @@ def _changed(data: Data) -> Sentence:
 
 def _score(data: Data) -> Sentence:
     score, cut = _real(data, "score"), _real(data, "cut")
-    words = _("score %(score)s, the cut is %(cut)s") % {"score": f"{score:.2f}", "cut": f"{cut:.2f}"}
+    words = _("score %(score)s, the cut is %(cut)s") % {"score": number_format(score, 2), "cut": number_format(cut, 2)}
     if cut <= 0:
         return Sentence("", words)
-    return Sentence(_("%(times)s× the cut:") % {"times": f"{score / cut:.1f}"}, words)
+    return Sentence(_("%(times)s× the cut:") % {"times": number_format(score / cut, 1)}, words)
 
 
 def _distance(data: Data) -> Sentence:
@@ -73,7 +72,11 @@ def _distance(data: Data) -> Sentence:
 
 
 def _return(data: Data) -> Sentence:
-    return Sentence(_("Back to an earlier text,"), _("the one of %(date)s") % {"date": data.get("date", "?")})
+    try:
+        day = date_format(date.fromisoformat(str(data.get("date", ""))), "DATE_FORMAT")
+    except ValueError:
+        return Sentence(_("Back to an earlier text"), "")
+    return Sentence(_("Back to an earlier text,"), _("the one of %(date)s") % {"date": day})
 
 
 def _flapping(data: Data) -> Sentence:
@@ -83,12 +86,81 @@ def _flapping(data: Data) -> Sentence:
     )
 
 
-def _counted(one: Callable[[int], str]) -> Callable[[Data], Sentence]:
-    def told(data: Data) -> Sentence:
-        n = _number(data, "blocks")
-        return Sentence("", one(n) % {"n": n})
+def _redirected(data: Data) -> Sentence:
+    return Sentence(_("Another host:"), _("the page is now served from %(host)s") % {"host": data.get("host", "?")})
 
-    return told
+
+# The rules of the judgement, as they stand after "left out:". Each says what a person sees, not how it was found.
+LEFT_OUT: dict[str, Callable[[], str]] = {
+    "ignore-rule": lambda: _("matches an ignore rule"),
+    "typography": lambda: _("only quotes, dashes, spaces or case"),
+    "relative-time": lambda: _("only a relative time moved on"),
+    "day-shift": lambda: _("every date moved by the same day"),
+    "volatile-slot": lambda: _("this place keeps moving"),
+    "volatile-pattern": lambda: _("clock, counter or token"),
+    "rotation": lambda: _("shown here before"),
+    "return": lambda: _("shown here before"),
+    "variant": lambda: _("shown here before"),
+    "echo": lambda: _("repeats the page title"),
+    "repeat": lambda: _("one copy more or less of a text that stayed"),
+    "placeholder": lambda: _("loading notice"),
+    "consent": lambda: _("consent banner"),
+    "advert": lambda: _("advertising or recommendations"),
+    "furniture": lambda: _("menu, footer or sidebar"),
+    "reorder": lambda: _("same entries in another order"),
+    "moved": lambda: _("same text in another place"),
+    "resplit": lambda: _("same text, divided differently"),
+    "field": lambda: _("repeats what a field says"),
+    "below-cut": lambda: _("too slight"),
+    "slight": lambda: _("too slight"),
+}
+
+
+def left_out_words(rule: str) -> str:
+    """What a rule left out, in a few words: "clock, counter or token"."""
+    words = LEFT_OUT.get(rule)
+    return words() if words else _("noise")
+
+
+def _left_out(rule: str, data: Data) -> Sentence:
+    n = _number(data, "blocks")
+    if not n:
+        return Sentence("", _("Left out: %(rule)s") % {"rule": left_out_words(rule)})
+    template = ngettext("%(n)s block left out: %(rule)s", "%(n)s blocks left out: %(rule)s", n)
+    return Sentence("", template % {"n": n, "rule": left_out_words(rule)})
+
+
+_CONTRADICTION = re.compile(r"(?s)(.+?): structured data says (.+), the page shows (.+)")
+_ENTRY = re.compile(r"(^|, )(removed|added) (?=“)")
+_MORE = re.compile(r" and (\d+) more$")
+
+
+def _field(text: str, data: Data) -> Sentence:
+    """A changed field: its name strong, its values as the detector printed them, the words between them translated."""
+    name = str(data.get("name", "")) or text.partition(":")[0]
+    values = text.removeprefix(name).removeprefix(":").strip()
+    if values.endswith(_GONE):
+        rest = _("%(value)s → no longer on the page") % {"value": values.removesuffix(_GONE)}
+    elif values.startswith(_NEW):
+        rest = _("not on the page before → %(value)s") % {"value": values.removeprefix(_NEW)}
+    elif _ENTRY.match(values):
+        words = {"removed": _("removed"), "added": _("added")}
+        rest = _ENTRY.sub(lambda found: f"{found[1]}{words[found[2]]} ", values)
+        rest = _MORE.sub(lambda found: " " + _("and %(n)s more") % {"n": found[1]}, rest)
+    else:
+        rest = values.replace(" -> ", " → ")
+    return Sentence(f"{name}:", rest)
+
+
+_GONE, _NEW = " -> no longer on the page", "not on the page -> "
+
+
+def _contradiction(text: str) -> Sentence:
+    found = _CONTRADICTION.fullmatch(text)
+    if not found:
+        return Sentence(_("Structured data and the visible page disagree"), "")
+    rest = _("structured data says %(said)s, the page shows %(seen)s") % {"said": found[2], "seen": found[3]}
+    return Sentence(f"{found[1]}:", rest)
 
 
 TOLD: dict[str, Callable[[Data], Sentence]] = {
@@ -97,67 +169,44 @@ TOLD: dict[str, Callable[[Data], Sentence]] = {
     "distance": _distance,
     "return": _return,
     "flapping": _flapping,
+    "redirect-changed": _redirected,
     "markup-only": lambda data: Sentence("", _("Only markup differs, no text")),
     "same-text": lambda data: Sentence("", _("Every block is the same")),
-    "left-out-volatile-pattern": _counted(
-        lambda n: ngettext(
-            "%(n)s block left out: clock, counter or token", "%(n)s blocks left out: clock, counter or token", n
-        )
-    ),
-    "left-out-volatile-slot": _counted(
-        lambda n: ngettext("%(n)s block left out that keeps moving", "%(n)s blocks left out that keep moving", n)
-    ),
-    "left-out-rotation": _counted(
-        lambda n: ngettext("%(n)s block left out: shown here before", "%(n)s blocks left out: shown here before", n)
-    ),
-    "left-out-moved": _counted(
-        lambda n: ngettext("%(n)s moved block, not counted", "%(n)s moved blocks, not counted", n)
-    ),
-    "left-out-reorder": _counted(
-        lambda n: ngettext("%(n)s reordered entry, not counted", "%(n)s reordered entries, not counted", n)
-    ),
-    "left-out-furniture": _counted(
-        lambda n: ngettext(
-            "%(n)s block left out in menus, footers and sidebars",
-            "%(n)s blocks left out in menus, footers and sidebars",
-            n,
-        )
-    ),
-    "left-out-consent": _counted(
-        lambda n: ngettext("%(n)s block left out in a consent banner", "%(n)s blocks left out in a consent banner", n)
-    ),
-    "left-out-typography": _counted(
-        lambda n: ngettext(
-            "%(n)s block left out: only quotes, dashes, spaces or case",
-            "%(n)s blocks left out: only quotes, dashes, spaces or case",
-            n,
-        )
-    ),
-    "left-out-below-cut": _counted(
-        lambda n: ngettext("%(n)s block left out as too slight", "%(n)s blocks left out as too slight", n)
-    ),
-    "left-out-advert": _counted(
-        lambda n: ngettext("%(n)s block left out in advertising", "%(n)s blocks left out in advertising", n)
-    ),
-    "left-out-ignore-rule": _counted(
-        lambda n: ngettext("%(n)s block left out by an ignore rule", "%(n)s blocks left out by an ignore rule", n)
-    ),
+    "empty-diff": lambda data: Sentence("", _("No difference that could be shown")),
+    "returned": lambda data: Sentence(_("The page shows the prior text again"), ""),
+    "confirmed": lambda data: Sentence("", _("A second fetch shortly after showed the same change")),
+    "not-confirmed": lambda data: Sentence("", _("A second fetch shortly after showed no such change")),
+    "unconfirmed": lambda data: Sentence("", _("A second fetch to confirm this brought no page")),
     "hidden-text": lambda data: Sentence(_("Hidden text changed"), ""),
-    "attribute-text": lambda data: Sentence(_("Text in an attribute changed"), ""),
+    "attribute-text": lambda data: Sentence(_("Alternative text changed"), ""),
     "embedded-text": lambda data: Sentence(_("Embedded text changed"), ""),
     "style-text": lambda data: Sentence(_("Text made by a style sheet changed"), ""),
     "link-target": lambda data: Sentence(_("A link leads elsewhere"), ""),
 }
 
 
+def _told(reason: Mapping[str, Any]) -> Sentence:
+    code, data, text = str(reason.get("code", "")), reason.get("data") or {}, str(reason.get("text", ""))
+    if code in TOLD:
+        return TOLD[code](data)
+    if code == "field":
+        return _field(text, data)
+    if code == "contradiction":
+        return _contradiction(text)
+    if code.startswith("left-out-"):
+        return _left_out(code.removeprefix("left-out-"), data)
+    return Sentence("", text.rstrip("."))
+
+
+_RANK = {"score": 0, "changed": 1}
+
+
 def sentences(reasons: list[Any]) -> list[Sentence]:
-    """The reasons of a judgement, the score first."""
+    """The reasons of a judgement, the score first; one of a code this version doesn't know stands as it was written."""
     found: list[tuple[int, Sentence]] = []
     for reason in reasons or []:
-        if isinstance(reason, str):
-            found.append((2, Sentence("", reason)))
-            continue
-        code, data = str(reason.get("code", "")), reason.get("data") or {}
-        told = TOLD[code](data) if code in TOLD else Sentence("", str(reason.get("text", "")).rstrip("."))
-        found.append((0 if code == "score" else 1 if code == "changed" else 2, told))
+        if isinstance(reason, Mapping):
+            found.append((_RANK.get(str(reason.get("code", "")), 2), _told(reason)))
+        else:
+            found.append((2, Sentence("", str(reason))))
     return [sentence for _rank, sentence in sorted(found, key=lambda item: item[0])]

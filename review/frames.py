@@ -137,11 +137,20 @@ def blocks_of(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _segments_of(block: dict[str, Any], side: str) -> list[list[str]]:
-    """The block's text on one side as segments; a rewritten block is one changed run."""
+    """The block's text on one side as segments, exactly as the page has it; a rewritten block is one changed run."""
     if block.get("op") == "rewritten":
         text = "".join(s[1] for s in block.get("before" if side == "-" else "after", []))
-        return [[side, text]]
-    return [s for s in block.get("segments", []) if (s[3] if s[0] == "!" and len(s) > 3 else s[0]) in ("=", side, "!")]
+        return [["=" if block.get("left_out") else side, text]]
+    exact = 2 if side == "-" else 3
+    segments = []
+    for s in block.get("segments", []):
+        if (s[3] if s[0] == "!" and len(s) > 3 else s[0]) not in ("=", side, "!"):
+            continue
+        if block.get("left_out"):
+            segments.append(["=", s[1] if s[0] != "=" or len(s) < 4 else s[exact]])  # noise is never marked
+        else:
+            segments.append(["=", s[exact]] if s[0] == "=" and len(s) == 4 else s)
+    return segments
 
 
 def _key(text: str) -> str:
@@ -321,7 +330,10 @@ def extracted(document: dict[str, Any], *, side: str, title: str) -> str:
                 parts.append(f'<span class="tl-gap" id="p{place}"></span>')
             continue
         words = "".join(
-            f'<mark class="{css}">{html.escape(s[1])}</mark>' if s[0] == side else html.escape(s[1]) for s in segments
+            f'<mark class="{css}">{html.escape(s[1])}</mark>'
+            if (s[3] if s[0] == "!" and len(s) > 3 else s[0]) == side
+            else html.escape(s[1])
+            for s in segments
         )
         tag = f"h{min(6, max(1, int(block['heading'])))}" if block.get("heading") else "p"
         anchor = f' id="p{place}" class="tl-place"' if place else ""

@@ -12,6 +12,8 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from review.explaining import left_out_words
+
 # JSON as it was stored: dicts and lists of strings and numbers, read defensively.
 type Json = Any
 
@@ -69,8 +71,9 @@ def segments_html(
 
 
 def plain(segments: Iterable[Sequence[str]], side: str) -> str:
-    """The text of one side: "-" the old, "+" the new."""
-    return "".join(str(s[1]) for s in segments if _side(s) in ("=", side))
+    """The text of one side, exactly: "-" the old, "+" the new."""
+    exact = 2 if side == "-" else 3
+    return "".join(str(s[exact] if s[0] == "=" and len(s) == 4 else s[1]) for s in segments if _side(s) in ("=", side))
 
 
 def _segments(block: dict[str, Json]) -> list[Json]:
@@ -88,7 +91,7 @@ def anchor(block: dict[str, Json]) -> str:
 
 SURFACES = {
     "hidden": lambda: _("Hidden text changed"),
-    "attribute": lambda: _("Text in an attribute changed"),
+    "attribute": lambda: _("Alternative text changed"),
     "embedded": lambda: _("Embedded text changed"),
     "style": lambda: _("Text made by a style sheet changed"),
     "link": lambda: _("Link target changed"),
@@ -96,8 +99,21 @@ SURFACES = {
 
 
 def _surface(block: dict[str, Json]) -> SafeString:
-    label = SURFACES.get(str(block.get("surface", "visible")))
-    return format_html('<div class="tagline surf">{}</div>', label()) if label else SafeString("")
+    """Labels of what is no ordinary text: where readers of the page don't see it, and the rule that left it out."""
+    surface = SURFACES.get(str(block.get("surface", "visible")))
+    rule = _rule(block)
+    return joined(
+        [
+            format_html('<div class="tagline surf">{}</div>', surface()) if surface else SafeString(""),
+            format_html('<div class="tagline rule">{}</div>', _("Left out: %(rule)s") % {"rule": left_out_words(rule)})
+            if rule
+            else SafeString(""),
+        ]
+    )
+
+
+def _rule(block: dict[str, Json]) -> str:
+    return str(block.get("left_out") or "")
 
 
 def _paragraph_no(block: dict[str, Json], side: str) -> str:
@@ -119,6 +135,7 @@ def _shell(block: dict[str, Json], css: str, gutter: SafeString, inner: SafeStri
     place = anchor(block)
     attributes = format_html(' id="{}" data-place tabindex="-1"', place) if place else ""
     listed = " li" if block.get("tag") == "li" and "d" not in css.split() and "a" not in css.split() else ""
+    listed += " out" if _rule(block) else ""
     return format_html(
         '<div class="b {}{}"{}><span class="g" aria-hidden="true">{}</span><div class="t">{}</div></div>',
         css,
@@ -193,15 +210,17 @@ def _moved_from(block: dict[str, Json], *, spoken: bool) -> SafeString:
     pair = _pair_name(block)
     words = _("Moved, with edits") if _edited(block) else _("Moved, wording unchanged")
     inner = format_html(
-        '<div class="tagline">{} <a href="#to-{}">{}</a></div><p class="ghost"><bdi>{}</bdi></p>',
+        '{}<div class="tagline">{} <a href="#to-{}">{}</a></div><p class="ghost"><bdi>{}</bdi></p>',
+        _surface(block),
         words,
         pair,
         _("go to new position"),
         plain(_segments(block), "-"),
     )
     return format_html(
-        '<div class="b m from" id="from-{}"><span class="g" aria-hidden="true"><b>↓</b></span>'
+        '<div class="b m from{}" id="from-{}"><span class="g" aria-hidden="true"><b>↓</b></span>'
         '<div class="t">{}</div></div>',
+        " out" if _rule(block) else "",
         pair,
         inner,
     )
@@ -220,6 +239,7 @@ def _moved_to(block: dict[str, Json], *, spoken: bool) -> SafeString:
         words = _("Moved here, wording unchanged") if unchanged else _("Moved here, with edits")
     inner = joined(
         [
+            _surface(block),
             format_html(
                 '<div class="tagline" id="to-{}">{} <a href="#from-{}">{}</a></div>',
                 pair,
@@ -254,7 +274,7 @@ def _fold(block: dict[str, Json], inner: SafeString) -> SafeString:
         )
     if noise:
         parts.append(ngettext("%(count)s left out as noise", "%(count)s left out as noise", noise) % {"count": noise})
-    words = ", ".join(parts)
+    words = _(", ").join(parts)
     sections = [str(s) for s in block.get("sections", []) if s]
     where = ""
     if sections:
@@ -266,6 +286,13 @@ def _fold(block: dict[str, Json], inner: SafeString) -> SafeString:
         where,
         inner,
     )
+
+
+def _in_fold(block: dict[str, Json], printers: dict[str, Any], *, spoken: bool) -> SafeString:
+    """A block behind a fold: unchanged text, or a change that was left out as noise, with its marks."""
+    op = str(block.get("op")) if _rule(block) else "equal"
+    printed: SafeString = printers[op if op in printers else "equal"](block, spoken=spoken)
+    return printed
 
 
 def diff_html(document: dict[str, Json], *, spoken: bool = True, everything: bool = False) -> tuple[SafeString, bool]:
@@ -283,8 +310,7 @@ def _print(
             return joined(parts), True
         op = block.get("op")
         if op == "fold":
-            inner = joined(printers["equal"](b, spoken=spoken) for b in block.get("blocks", []))
-            part = _fold(block, inner)
+            part = _fold(block, joined(_in_fold(b, printers, spoken=spoken) for b in block.get("blocks", [])))
         elif op in printers:
             part = printers[op](block, spoken=spoken)
             changed += op != "equal"
@@ -301,7 +327,7 @@ def _print(
 def _pair_row(css: str, block: dict[str, Json], left: SafeString, right: SafeString) -> SafeString:
     place = anchor(block)
     attributes = format_html(' id="{}" data-place tabindex="-1"', place) if place else ""
-    return format_html('<div class="r {}"{}>{}{}</div>', css, attributes, left, right)
+    return format_html('<div class="r {}{}"{}>{}{}</div>', css, " out" if _rule(block) else "", attributes, left, right)
 
 
 VOID = mark_safe('<div class="void"></div>')
@@ -344,19 +370,22 @@ def _only_old(block: dict[str, Json], *, spoken: bool) -> SafeString:
 def _split_from(block: dict[str, Json], *, spoken: bool) -> SafeString:
     pair = _pair_name(block)
     inner = format_html(
-        '<div class="tagline">{} <a href="#to-{}">{}</a></div><p><bdi>{}</bdi></p>',
+        '{}<div class="tagline">{} <a href="#to-{}">{}</a></div><p><bdi>{}</bdi></p>',
+        _surface(block),
         _("Moved, with edits") if _edited(block) else _("Moved, wording unchanged"),
         pair,
         _("go to new position"),
         plain(_segments(block), "-"),
     )
-    return format_html('<div class="r m" id="from-{}"><div class="hot b m">{}</div>{}</div>', pair, inner, VOID)
+    out = " out" if _rule(block) else ""
+    return format_html('<div class="r m{}" id="from-{}"><div class="hot b m">{}</div>{}</div>', out, pair, inner, VOID)
 
 
 def _split_to(block: dict[str, Json], *, spoken: bool) -> SafeString:
     pair = _pair_name(block)
     inner = format_html(
-        '<div class="tagline" id="to-{}">{} <a href="#from-{}">{}</a></div>{}',
+        '{}<div class="tagline" id="to-{}">{} <a href="#from-{}">{}</a></div>{}',
+        _surface(block),
         pair,
         _("Moved here, with edits") if _edited(block) else _("Moved here, wording unchanged"),
         pair,
@@ -382,33 +411,7 @@ def split_html(document: dict[str, Json], *, spoken: bool = True, everything: bo
     return _print(document, SPLIT, spoken=spoken, everything=everything)
 
 
-# --- sentences -------------------------------------------------------------------------------------------------
-
-
-def summary(document: dict[str, Json]) -> str:
-    """What changed, counted, as one sentence; empty when no text did."""
-    counts = document.get("counts", {})
-    words = {
-        "reworded": lambda n: ngettext("%(n)s paragraph reworded", "%(n)s paragraphs reworded", n),
-        "rewritten": lambda n: ngettext("%(n)s rewritten", "%(n)s rewritten", n),
-        "added": lambda n: ngettext("%(n)s paragraph added", "%(n)s paragraphs added", n),
-        "removed": lambda n: ngettext("%(n)s paragraph removed", "%(n)s paragraphs removed", n),
-        "moved": lambda n: ngettext("%(n)s paragraph moved", "%(n)s paragraphs moved", n),
-    }
-    parts = [words[op](n) % {"n": n} for op in words if (n := int(counts.get(op, 0) or 0))]
-    return _(", ").join(parts)
-
-
-def ignored_note(document: dict[str, Json]) -> str:
-    """What differs without being marked, as one sentence; empty when nothing does."""
-    ignored = document.get("ignored", {})
-    words = {
-        "whitespace": lambda n: ngettext("%(n)s white-space run", "%(n)s white-space runs", n),
-        "quotes": lambda n: ngettext("%(n)s quotation mark", "%(n)s quotation marks", n),
-        "case": lambda n: ngettext("%(n)s change of case", "%(n)s changes of case", n),
-    }
-    parts = [words[name](n) % {"n": n} for name in words if (n := int(ignored.get(name, 0) or 0))]
-    return _("Not marked: %(list)s.") % {"list": _(", ").join(parts)} if parts else ""
+# --- small print -------------------------------------------------------------------------------------------------
 
 
 def unit_word(document: dict[str, Json]) -> str:

@@ -20,7 +20,7 @@ from django.views.decorators.http import require_GET
 
 from monitoring import storage
 from monitoring.models import Change, Snapshot
-from review import explaining, frames, rendering, roles, rows, wording
+from review import explaining, frames, rendering, roles, rows, sentences, wording
 from review.middleware import preferences_of
 from review.models import Verdict
 from review.selectors import history, queue
@@ -191,11 +191,11 @@ def change_page(request: HttpRequest, pk: int) -> HttpResponse:
         "list_name": queue.VIEWS[wanted.view],
         "lang": str(document.get("lang") or change.prior.language or ""),
         "direction": document.get("direction") if document.get("direction") in ("ltr", "rtl") else "ltr",
-        "summary": rendering.summary(document),
+        "summary": sentences.summary(document),
         "unit": rendering.unit_word(document),
         "total_units": int(document.get("total") or 0),
-        "ignored": rendering.ignored_note(document),
-        "simplified": bool(document.get("simplified")),
+        "ignored": sentences.ignored_note(document),
+        "bounds": sentences.bounds_note(document),
         "has_text_change": bool(change.places or change.added or change.removed or document.get("moved")),
         "diff": printed,
         "cut_short": cut_short,

@@ -91,6 +91,40 @@ def test_a_page_cannot_pose_as_a_place() -> None:
     assert soup.find(id="p7") is None
 
 
+QUOTED = {
+    "blocks": [
+        {"op": "reworded", "tag": "p", "surface": "visible", "place": 1,
+         "segments": [["=", "He said “go” ", 'He said "go" ', "He said “go” "], ["-", "then"], ["+", "now"]]},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("side", "text"), [("-", 'He said "go" then'), ("+", "He said “go” now")])
+def test_each_side_finds_its_own_spelling(side: str, text: str) -> None:
+    page = f"<p>{text}</p>".encode()
+
+    whole = frames.prepare(page, document=QUOTED, side=side, charset="utf-8", content_type="text/html", title="T")
+    place = BeautifulSoup(whole, "html.parser").find(id="p1")
+
+    assert place is not None
+    assert place.get_text() == text
+    assert text in BeautifulSoup(frames.extracted(QUOTED, side=side, title="T"), "html.parser").get_text()
+
+
+@pytest.mark.parametrize("op", ["reworded", "rewritten", "added"])
+def test_what_was_left_out_as_noise_is_not_marked(op: str) -> None:
+    row = {"op": op, "tag": "p", "surface": "visible", "place": None, "left_out": "volatile-pattern",
+           "segments": [["=", "Read at "], ["-", "09:14"], ["+", "09:15"], ["!", "\u200b", "U+200B", "+"]],
+           "before": [["-", "Read at 09:14"]], "after": [["+", "Read at 09:15"]]}  # fmt: skip
+    document = {"blocks": [{"op": "fold", "count": 0, "left_out": 1, "blocks": [row]}]}
+    page = b"<p>Read at 09:15</p>"
+
+    whole = frames.prepare(page, document=document, side="+", charset="utf-8", content_type="text/html", title="T")
+
+    assert not BeautifulSoup(whole, "html.parser").find_all("mark")
+    assert not BeautifulSoup(frames.extracted(document, side="+", title="T"), "html.parser").find_all("mark")
+
+
 @pytest.mark.parametrize("kind", ["application/pdf", "image/png"])
 def test_what_is_no_page_is_shown_as_its_text(kind: str) -> None:
     soup = prepared(b"%PDF-1.7", content_type=kind)

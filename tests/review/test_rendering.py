@@ -114,6 +114,74 @@ def test_japanese_needs_no_plural() -> None:
     assert "9段落" in html
 
 
+def left_out(op: str = "reworded", rule: str = "volatile-pattern", **extra: Any) -> dict[str, Any]:
+    """A block that a rule explained as noise."""
+    return block(op, place=None, left_out=rule, **extra)
+
+
+def fold_of(*blocks: dict[str, Any], count: int = 9, noise: int = 0) -> dict[str, Any]:
+    """A fold that holds these blocks."""
+    return {"op": "fold", "count": count, "left_out": noise, "sections": [], "blocks": list(blocks)}
+
+
+@pytest.mark.parametrize(
+    ("count", "noise", "line"),
+    [
+        (1, 0, "1 unchanged paragraph"),
+        (9, 2, "9 unchanged paragraphs, 2 left out as noise"),
+        (0, 1, "1 left out as noise"),
+    ],
+)
+def test_a_fold_counts_what_it_hides(count: int, noise: int, line: str) -> None:
+    summary = printed(fold_of(count=count, noise=noise)).select_one("summary")
+
+    assert summary is not None
+    assert summary.get_text() == line
+
+
+@pytest.mark.parametrize("render", [rendering.diff_html, rendering.split_html])
+def test_what_was_left_out_names_its_rule_and_keeps_its_marks(render: Any) -> None:
+    html, _cut = render({"blocks": [fold_of(block("equal"), left_out(), noise=1)]})
+
+    row = BeautifulSoup(html, "html.parser").select_one("details .out")
+    assert row is not None
+    assert "Left out: clock, counter or token" in row.get_text()
+    assert [m.name for m in row.find_all(["del", "ins"])] == ["del", "ins"]
+    assert not row.select("[data-place]")
+
+
+@pytest.mark.parametrize("render", [rendering.diff_html, rendering.split_html])
+@pytest.mark.parametrize("op", ["added", "removed", "reworded", "moved_from", "moved_to"])
+def test_every_kind_of_noise_is_muted_and_labelled(op: str, render: Any) -> None:
+    html, _cut = render({"blocks": [fold_of(left_out(op, "no-such-rule", pair="m1"), noise=1)]})
+
+    soup = BeautifulSoup(html, "html.parser")
+    assert len(soup.select(".out")) == 1
+    assert "Left out: noise" in soup.get_text()
+    assert "no-such-rule" not in html
+
+
+def test_unchanged_text_in_a_fold_stays_unmarked() -> None:
+    soup = printed(fold_of(block("equal", segments=[["=", "Same."]])))
+
+    assert not soup.select("ins, del, .out, .rule")
+
+
+@pytest.mark.parametrize(
+    ("surface", "label"),
+    [
+        ("hidden", "Hidden text changed"),
+        ("attribute", "Alternative text changed"),
+        ("embedded", "Embedded text changed"),
+        ("style", "Text made by a style sheet changed"),
+        ("link", "Link target changed"),
+    ],
+)
+@pytest.mark.parametrize("op", ["added", "removed", "reworded", "moved_to"])
+def test_text_that_readers_do_not_see_carries_its_label(surface: str, label: str, op: str) -> None:
+    assert label in printed(block(op, surface=surface, pair="m1")).get_text()
+
+
 def test_a_large_diff_is_cut_and_says_so() -> None:
     document = {"blocks": [block(place=n) for n in range(1, 600)]}
 
@@ -126,14 +194,15 @@ def test_a_large_diff_is_cut_and_says_so() -> None:
     assert whole.count("data-place") == 599
 
 
-def test_the_head_counts_what_happened() -> None:
-    assert rendering.summary({"counts": {"reworded": 1, "added": 2, "moved": 1}}) == (
-        "1 paragraph reworded, 2 paragraphs added, 1 paragraph moved"
-    )
-
-
 def test_one_side_of_segments_is_that_sides_text() -> None:
     segments = [["=", "a "], ["-", "old"], ["+", "new"], ["!", "\u200b", "U+200B", "+"]]
 
     assert rendering.plain(segments, "-") == "a old"
     assert rendering.plain(segments, "+") == "a new\u200b"
+
+
+def test_one_side_takes_what_differs_there_without_a_mark() -> None:
+    segments = [["=", "He said “go” ", 'He said "go"', "He said “go” "], ["+", "now"]]
+
+    assert rendering.plain(segments, "-") == 'He said "go"'
+    assert rendering.plain(segments, "+") == "He said “go” now"
