@@ -65,12 +65,12 @@ class PersonalSettings:
         if not request.user.is_authenticated:
             return self.get_response(request)
         preferences = preferences_of(request)
-        if preferences.language in dict(settings.LANGUAGES):
-            translation.activate(preferences.language)
-            request.LANGUAGE_CODE = translation.get_language() or "en"
+        known = preferences.language in dict(settings.LANGUAGES)
+        language = preferences.language if known else translation.get_language() or settings.LANGUAGE_CODE
         try:
             zone = zoneinfo.ZoneInfo(preferences.time_zone)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError):
             zone = zoneinfo.ZoneInfo("UTC")
-        with timezone.override(zone):
+        with timezone.override(zone), translation.override(language):
+            request.LANGUAGE_CODE = language
             return self.get_response(request)

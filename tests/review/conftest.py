@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.template import engines
 from django.test import Client
+from django.utils import translation
 
 from monitoring.models import Team
 from tests.factories import make_team, make_user
@@ -29,6 +30,13 @@ class _Failing(str):
 
     def __contains__(self, key: object) -> bool:
         return key == "%s" or super().__contains__(str(key))
+
+
+@pytest.fixture(autouse=True)
+def english() -> Iterator[None]:
+    """A language that one test asked for doesn't stay for the next."""
+    with translation.override("en"):
+        yield
 
 
 @pytest.fixture
