@@ -68,7 +68,7 @@ _DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 _MONTH = r"(?:0?[1-9]|1[0-2])"
 _YEAR = r"(?:19|20)\d\d"
 _HOUR = r"(?:[01]?\d|2[0-3])"
-_COUNT = r"\d{1,3}(?:[.,' ]?\d{3}){0,4}(?:[.,]\d{1,2})?"
+_COUNT = r"\d{1,9}(?:[.,' ]\d{3}){0,4}(?:[.,]\d{1,2})?"
 
 KEEPS: tuple[Row, ...] = (
     Row(
@@ -141,13 +141,13 @@ KEEPS: tuple[Row, ...] = (
         KEEP,
         "",
         r"(?:[$€£¥₩₹₽₺₫฿]|\b(?:usd|eur|gbp|chf|jpy|cny|krw|pln|sek|nok|dkk|czk|brl|cad|aud|rmb|us\$|r\$|zł|kr))"
-        r"[ ]?\d{1,3}(?:[.,' ]?\d{3}){0,4}(?:[.,]\d{1,2}|,-)?",
+        r"[ ]?\d{1,9}(?:[.,' ]\d{3}){0,4}(?:[.,]\d{1,2}|,-)?",
         ("$1,234.50", "€ 10.12", "EUR 1.234,56", "¥1,200", "zł 12", "CHF 1'234.50"),
     ),
     Row(
         KEEP,
         "",
-        r"\b\d{1,3}(?:[.,' ]?\d{3}){0,4}(?:[.,]\d{1,2}|,-)?[ ]?(?:[$€£¥₩₹₽₺₫฿]|(?:usd|eur|gbp|chf|jpy|cny|krw|pln"
+        r"\b\d{1,9}(?:[.,' ]\d{3}){0,4}(?:[.,]\d{1,2}|,-)?[ ]?(?:[$€£¥₩₹₽₺₫฿]|(?:usd|eur|gbp|chf|jpy|cny|krw|pln"
         r"|sek|nok|dkk|czk|brl|zł|kr|kč|euro|euros|dollars?)\b|円|元|원)",
         ("1.234,56 €", "1 234,56 zł", "12,50 EUR", "1200円", "99元", "12,000원"),
     ),
@@ -422,40 +422,58 @@ COUNTERS: tuple[Row, ...] = (
     Row(
         "counter",
         "de nl",
-        rf"\b{_COUNT} ?(?:tsd\.?|mio\.?)? ?(?:kommentare?|aufrufe?|bewertung(?:en)?|antwort(?:en)?|downloads?|abonnenten|besucher|leser|mal gelesen|mal geteilt|gefällt mir|reacties?|weergaven|keer bekeken|volgers|beoordeling(?:en)?|lezers|bezoekers)\b"
+        rf"\b{_COUNT} ?(?:tsd\.?|mio\.?)? ?(?:kommentare?|aufrufe?|bewertung(?:en)?|antwort(?:en)?|downloads?|abonnenten|besucher|leser|mal (?:gelesen|geteilt|angesehen|angeschaut|aufgerufen)|(?:personen|nutzer|kunden) (?:online|sehen sich)(?: das gerade an| diese seite gerade an| diesen artikel an)?|(?:mensen|personen) bekijken(?: dit nu| deze pagina)?|gefällt mir|reacties?|weergaven|keer bekeken|volgers|beoordeling(?:en)?|lezers|bezoekers)\b"
         rf"|\b(?:kommentare?|aufrufe|bewertungen|reacties) ?(?:: ?{_COUNT}\b|\({_COUNT}\))",
-        ("3 Kommentare", "1.234 Aufrufe", "12 Bewertungen", "5 reacties", "1.024 keer bekeken", "Kommentare (5)"),
+        (
+            "3 Kommentare",
+            "1.234 Aufrufe",
+            "12 Bewertungen",
+            "5 reacties",
+            "1.024 keer bekeken",
+            "12 Personen sehen sich das gerade an",
+            "12 mensen bekijken dit nu",
+            "3 Mal gelesen",
+            "Kommentare (5)",
+        ),
         ("3 Zertifikate", "12 Standorte"),
     ),
     Row(
         "counter",
         "fr",
-        rf"\b{_COUNT} ?(?:k|m)? ?(?:vues?|commentaires?|j'aime|partages?|abonnés?|avis|réponses?|téléchargements?|lectures?|visiteurs?)\b"
+        rf"\b{_COUNT} ?(?:k|m)? ?(?:vues?|commentaires?|j'aime|partages?|abonnés?|avis|réponses?|téléchargements?|lectures?|visiteurs?|personnes? (?:regardent|consultent|en ligne)(?: cette page| cet article| ce produit)?)\b"
         rf"|\b(?:commentaires|vues|avis) ?(?:: ?{_COUNT}\b|\({_COUNT}\))",
-        ("1 234 vues", "3 commentaires", "12 avis", "Commentaires (4)"),
+        ("1 234 vues", "3 commentaires", "12 avis", "Commentaires (4)", "12 personnes regardent cette page"),
         ("3 certificats", "12 sites"),
     ),
     Row(
         "counter",
         "es pt it",
-        rf"\b{_COUNT} ?(?:mil|k|m)? ?(?:vistas|visitas|comentarios?|comentários?|me gusta|compartidos|seguidores|reseñas|opiniones|respuestas?|descargas|visualizaciones|visualizações|curtidas|avaliações|respostas?|commenti|commento|visualizzazioni|mi piace|condivisioni|recensioni|risposte|letture)\b"
+        rf"\b{_COUNT} ?(?:mil|k|m)? ?(?:vistas|visitas|comentarios?|comentários?|me gusta|compartidos|seguidores|reseñas|opiniones|respuestas?|descargas|visualizaciones|visualizações|curtidas|avaliações|respostas?|commenti|commento|visualizzazioni|mi piace|condivisioni|recensioni|risposte|letture|personas (?:están )?(?:viendo|mirando)(?: esto| esta página)?|pessoas (?:estão )?(?:vendo|a ver)(?: isto| esta página)?|persone stanno guardando(?: questa pagina)?)\b"
         rf"|\b(?:comentarios|comentários|commenti|visitas) ?(?:: ?{_COUNT}\b|\({_COUNT}\))",
-        ("1.234 visitas", "3 comentarios", "5 comentários", "12 commenti", "1.024 visualizzazioni"),
+        (
+            "1.234 visitas",
+            "3 comentarios",
+            "5 comentários",
+            "12 commenti",
+            "1.024 visualizzazioni",
+            "12 personas están viendo esta página",
+            "12 persone stanno guardando",
+        ),
         ("3 certificados", "12 sedi"),
     ),
     Row(
         "counter",
         "pl",
-        rf"\b{_COUNT} ?(?:tys\.?)? ?(?:(?:komentarz[ey]?|wyświetlenia|odsłony?|polubienia|opinii|opinie|oceny?|odpowiedzi)\b|wyświetleń|polubień|udostępnień)"
+        rf"\b{_COUNT} ?(?:tys\.?)? ?(?:(?:komentarz[ey]?|wyświetlenia|odsłony?|polubienia|opinii|opinie|oceny?|odpowiedzi)\b|wyświetleń|polubień|udostępnień|osób ogląda|osoby oglądają)"
         rf"|\bkomentarze ?(?:: ?{_COUNT}\b|\({_COUNT}\))",
-        ("3 komentarze", "1 234 wyświetleń", "12 opinii", "Komentarze (3)"),
+        ("3 komentarze", "1 234 wyświetleń", "12 opinii", "12 osób ogląda", "Komentarze (3)"),
         ("3 certyfikaty",),
     ),
     Row(
         "counter",
         "ja zh ko",
-        rf"\b{_COUNT} ?(?:万|萬|만|천)?(?:件の(?:コメント|レビュー|評価|口コミ)|回視聴|回再生|ビュー|いいね|人が閲覧中|条评论|條評論|次浏览|次瀏覽|次观看|次觀看|人浏览|个赞|個讚|次阅读|次閱讀|人阅读)"
-        rf"|(?:コメント|评论|評論|浏览|瀏覽|阅读|閱讀|조회(?:수)?|댓글|좋아요|추천) ?[::(]? ?{_COUNT}[)]?|\b{_COUNT} ?(?:만|천)? ?(?:개의 댓글|회 조회|명 조회|조회)",
+        rf"\b{_COUNT} ?(?:万|萬|만|천)?(?:件の(?:コメント|レビュー|評価|口コミ)|回視聴|回再生|回表示|回閲覧|人が見ています|人正在看|人在看|ビュー|いいね|人が閲覧中|条评论|條評論|次浏览|次瀏覽|次观看|次觀看|人浏览|个赞|個讚|次阅读|次閱讀|人阅读)"
+        rf"|(?:コメント|閲覧数|评论|評論|浏览|瀏覽|阅读|閱讀|조회(?:수)?|댓글|좋아요|추천) ?[::(]? ?{_COUNT}\b[)]?件?|\b{_COUNT} ?(?:만|천)? ?(?:개의 댓글|회 조회|명 조회|조회)",
         (
             "12件のコメント",
             "1,234回視聴",
@@ -464,6 +482,11 @@ COUNTERS: tuple[Row, ...] = (
             "조회수 1,234",
             "댓글 12",
             "コメント(5)",
+            "コメント7256件",
+            "コメント5件",
+            "1,234回表示",
+            "12人が見ています",
+            "12人正在看",
             "1.2万次观看",
         ),
         ("3件の認証", "12か所", "3条"),
