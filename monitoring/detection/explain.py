@@ -50,6 +50,7 @@ CHROME = re.compile(
     r"search\w*|dropdown\w*|drawer\w*|off-?canvas|lang(uage)?s?-?\w*|login|account|widget\w*|chat\w*|feedback|rating|toast|tooltip|popup|modal|dialog)([^a-z]|$)"
 )
 STRUCTURE = re.compile(r"(^|/)(nav|footer|aside|dialog|menu|select|option)([#./\[]|$)")
+WHOLE_PAGE = re.compile(r"(html|body|main)([#.\[]|$)")
 HEADER = re.compile(r"(^|/)header([#./\[]|$)")
 STAMP_WORD = re.compile(
     r"(?i)updat|last|modif|generat|refresh|render|as of|retriev|server|stand\b|aktualisiert|erzeugt|abgerufen|letzte|mis à jour|généré|dernière|"
@@ -157,7 +158,11 @@ class Place:
 
 @lru_cache(maxsize=4096)
 def place_of(path: str) -> Place:
-    """The place of a tag path; a memo, because many edits of a page share a few paths."""
+    """The place of a tag path; a memo, because many edits of a page share a few paths.
+
+    Names on the root, the body and the main element are left out: they hold for the whole page.
+    """
+    path = "/".join(step for step in path.split("/") if not WHOLE_PAGE.match(step))
     return Place(
         structure=bool(STRUCTURE.search(path)),
         header=bool(HEADER.search(path)),
