@@ -52,13 +52,11 @@ class Row:
 
 
 FLAG_WORDS = {
-    "after-block": lambda: Flag(_("Blocked before this check"), "warn", "blocked"),
     "blocked-before": lambda: Flag(_("Blocked before this check"), "warn", "blocked"),
     "return": lambda: Flag(_("Back to an earlier text"), "", "undo"),
+    "returned": lambda: Flag(_("Has gone back since"), "", "undo"),
     "flapping": lambda: Flag(_("Comes and goes"), "", "undo"),
-    "simplified": lambda: Flag(_("Simplified diff"), "", "note"),
-    "look-alike": lambda: Flag(_("Look-alike characters"), "warn", "eye"),
-    "hidden": lambda: Flag(_("Hidden text"), "warn", "eye"),
+    "hidden-text": lambda: Flag(_("Hidden text"), "warn", "eye"),
     "contradiction": lambda: Flag(_("Data contradicts the text"), "warn", "note"),
 }
 

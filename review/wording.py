@@ -95,10 +95,8 @@ def verdict_sentence(verdict: Verdict) -> str:
 def field_text(value: Any) -> str:
     """A stored field value as text: a list with commas, an amount with its currency, nothing as a dash."""
     if isinstance(value, dict):
-        if "text" in value:
-            return field_text(value["text"])
-        if "amount" in value:
-            return f"{value['amount']} {value.get('currency', '')}".strip()
+        if "value" in value:
+            return f"{field_text(value['value'])} {value.get('currency', '')}".strip()
         return ", ".join(f"{name}: {field_text(item)}" for name, item in value.items())
     if isinstance(value, list):
         return ", ".join(field_text(item) for item in value)

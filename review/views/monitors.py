@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 ORDER = keyset.Order(("name", "pk"))
 RANGES = {"30": timedelta(days=30), "90": timedelta(days=90), "365": timedelta(days=365)}
 PLANS = {
-    "new": gettext_lazy("it is new"),
-    "interval": gettext_lazy("its interval"),
+    "first": gettext_lazy("it is new or its address changed"),
+    "asked": gettext_lazy("somebody asked for it"),
+    "fixed-interval": gettext_lazy("its interval"),
+    "expected-change": gettext_lazy("a change is likely by then"),
+    "max-age": gettext_lazy("its maximum interval"),
+    "min-interval": gettext_lazy("its minimum interval"),
     "retry": gettext_lazy("the last visit failed"),
-    "backoff": gettext_lazy("it failed several times"),
     "confirm": gettext_lazy("to confirm what the last visit found"),
-    "manual": gettext_lazy("somebody asked for it"),
 }
 
 

@@ -247,7 +247,7 @@ def make_monitor(story: Story, team: Team, page_type: PageType, now: datetime) -
         next_check_at=now + timedelta(hours=3, minutes=12),
         last_checked_at=now - timedelta(hours=story.hours),
         last_ok_at=now - timedelta(hours=story.hours),
-        plan_reason="interval",
+        plan_reason="fixed-interval",
     )
 
 
@@ -365,7 +365,7 @@ def make_story(story: Story, team: Team, now: datetime, rng: random.Random, numb
             {"code": "distance", "text": "", "data": {"distance": 6 + number, "threshold": 3}},
             {"code": "left-out-volatile-pattern", "text": "", "data": {"blocks": 1}},
         ],
-        flags=["after-block"] if number == 0 else [],
+        flags=["blocked-before"] if number == 0 else [],
         diff=document,
         diff_hash=diff_hash(document),
         say=document.get("say", {}).get("segments", []),
