@@ -65,7 +65,7 @@ def read(
     root = parser.root
     seen = len(root.text_lexbor() or "") - outline.skipped if root is not None else 0
     extras = _embedded(outline, limits, flags)
-    choice = choose(outline, wanted=_matching(parser, (main_selector,)), remembered=remembered_region)
+    choice = choose(outline, remembered=remembered_region)
     if main_selector and choice.how != "selector":
         flags.append(Flag("selector-missing", main_selector))
     if remembered_region and choice.how not in ("selector", "remembered"):

@@ -88,20 +88,18 @@ def prose_mass(run: Run) -> float:
     return plain * share
 
 
-def choose(outline: Outline, *, wanted: frozenset[int] = frozenset(), remembered: str = "") -> Choice:
+def choose(outline: Outline, *, remembered: str = "") -> Choice:
     """The main region of a walked page.
 
-    wanted: elements (by `mem_id`) a person chose; they are taken whole, nothing inside them is furniture.
+    Elements marked in the walk are what a person chose: they are taken whole, nothing inside them is furniture.
     remembered: `path` of an earlier choice; taken again if it still holds enough of the prose.
     """
     runs, boxes = outline.runs, outline.boxes
-    if wanted:
-        chosen = [box for box in boxes if box.mem_id in wanted]
-        if chosen:
-            keep = [False] * len(runs)
-            for box in chosen:
-                keep[box.first : box.last] = [True] * (box.last - box.first)
-            return Choice(chosen[0], "selector", address(chosen[0], boxes), keep)
+    if outline.marked:
+        keep = [False] * len(runs)
+        for box in outline.marked:
+            keep[box.first : box.last] = [True] * (box.last - box.first)
+        return Choice(outline.marked[0], "selector", address(outline.marked[0], boxes), keep)
     mass = [prose_mass(run) for run in runs]
     teasers = _teasers(runs, mass)
     whole = sum(mass)

@@ -29,15 +29,14 @@ type _Rest = tuple[Surface, int, bool, list[Run] | None, str, int, tuple[list[st
 class Box:
     """A block-level element: where it stands and which runs it holds (`runs[first:last]`)."""
 
-    __slots__ = ("_path", "attrs", "first", "last", "mem_id", "parent", "tag")
+    __slots__ = ("_path", "attrs", "first", "last", "parent", "tag")
 
-    def __init__(self, parent: Box | None, tag: str, attrs: Attrs, first: int, mem_id: int) -> None:
+    def __init__(self, parent: Box | None, tag: str, attrs: Attrs, first: int, last: int) -> None:
         self.parent = parent
         self.tag = tag
         self.attrs = attrs
         self.first = first
-        self.last = first
-        self.mem_id = mem_id
+        self.last = last
         self._path = ""
 
     @property
@@ -92,6 +91,7 @@ class Outline:
     frames: list[tuple[int, Box, str]] = field(default_factory=list)
     shadows: list[tuple[int, Box, str]] = field(default_factory=list)
     noscripts: list[tuple[int, Box, str]] = field(default_factory=list)
+    marked: list[Box] = field(default_factory=list)
 
 
 # Kinds of element, as plain integers: they are compared for every node of every page.
@@ -213,8 +213,9 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
 ) -> Outline:
     """The outline of the tree under `root`, without the elements whose `mem_id` is in `ignored`.
 
-    marked: elements (by `mem_id`) that are runs of their own even if they are inline. surface: what the text of this tree is to its reader unless something in the tree hides it. unscripted: the tree was
-    parsed as by a browser without scripts, and <noscript> is shown.
+    marked: elements (by `mem_id`) that are runs of their own even if they are inline, and are listed.
+    surface: what the text of this tree is to its reader unless something in the tree hides it.
+    unscripted: the tree was parsed as by a browser without scripts, and <noscript> is shown.
     """
     out = Outline()
     if root is None:
@@ -365,10 +366,12 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
                             flush()
                         words = " ".join(text.split())
                         if words:
-                            inner = Box(box, name, attrs, len(runs), node.mem_id)
+                            at = len(runs)
+                            inner = Box(box, name, attrs, at, at + 1)
                             boxes.append(inner)
+                            if exceptional and node.mem_id in marked:
+                                out.marked.append(inner)
                             runs.append(Run(words, name, inner, surface, len(words) if links_open else 0, (), list_id))
-                            inner.last = len(runs)
                         following = node.next
                         if following is not None:
                             node = following
@@ -421,8 +424,10 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
                     if hidden_by:
                         surface = Surface.HIDDEN
                     stack.append((node, kind, box, tag, rest))
-                    box = Box(box, name, attrs, len(runs), node.mem_id)
+                    box = Box(box, name, attrs, len(runs), 0)
                     boxes.append(box)
+                    if exceptional and node.mem_id in marked:
+                        out.marked.append(box)
                     if kind != _CUSTOM:
                         tag = name
                         if name in _ROOTS:
