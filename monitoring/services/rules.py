@@ -9,6 +9,7 @@ import re2
 from django.db.models import Q
 
 from monitoring.detection.fields import FieldSpec
+from monitoring.detection.ignore import selector_fault
 from monitoring.models import FieldRule, IgnoreRule, Monitor
 
 
@@ -53,10 +54,15 @@ def combine(*, inherited: Iterable[FieldRule], own: Iterable[FieldRule], ignores
         specs=tuple(spec_of(f) for f in active),
         important=frozenset(f.name for f in active if f.important),
         review=frozenset(f.name for f in active if f.opens_change),
-        field_selectors=tuple(f.selector for f in active if f.source == FieldRule.Source.CSS and not f.attribute),
-        ignore_selectors=tuple(r.value for r in mine if r.kind == IgnoreRule.Kind.SELECTOR),
+        field_selectors=_sound(f.selector for f in active if f.source == FieldRule.Source.CSS and not f.attribute),
+        ignore_selectors=_sound(r.value for r in mine if r.kind == IgnoreRule.Kind.SELECTOR),
         ignore_patterns=tuple(_pattern(r) for r in mine if r.kind != IgnoreRule.Kind.SELECTOR),
     )
+
+
+def _sound(selectors: Iterable[str]) -> tuple[str, ...]:
+    """The selectors that parse; forms refuse the others, and one that got past them must not stop the visit."""
+    return tuple(selector for selector in selectors if not selector_fault(selector))
 
 
 def _pattern(rule: IgnoreRule) -> str:

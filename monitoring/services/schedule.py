@@ -29,6 +29,8 @@ BATCH_LEAST = 50
 CLAIM_PASSES = 4
 CAREFUL = "careful"  # stage of a monitor whose batch died unexplained: the next worker marks each step
 LOOKAHEAD = timedelta(seconds=15)  # how far ahead of time a site's slots may be promised to one batch
+# A lease or slot that ends later than this was written by a clock that was wrong.
+FAR = timedelta(hours=2)
 _DAY_S = 86_400.0
 
 
@@ -83,7 +85,11 @@ def _choose(now: datetime, limit: int) -> list[int]:
     for _ in range(CLAIM_PASSES):
         due_rows = list(
             due(now)
-            .filter(Q(site__next_free_at__isnull=True) | Q(site__next_free_at__lte=now + LOOKAHEAD))
+            .filter(
+                Q(site__next_free_at__isnull=True)
+                | Q(site__next_free_at__lte=now + LOOKAHEAD)
+                | Q(site__next_free_at__gt=now + FAR)
+            )
             .exclude(site_id__in=full)
             .exclude(pk__in=chosen)
             .order_by("next_check_at", "pk")
@@ -111,7 +117,8 @@ def _reserve_slots(wanted: dict[int, int], now: datetime) -> dict[int, int]:
             places[site.pk] = wanted[site.pk]
             continue
         gap = timedelta(seconds=site.gap_s)
-        start = max(now, site.next_free_at or now)
+        free = site.next_free_at
+        start = free if free is not None and now < free <= now + FAR else now
         places[site.pk] = max(0, min(wanted[site.pk], 1 + (now + LOOKAHEAD - start) // gap))
         if places[site.pk]:
             rows.update(Site, {"next_free_at": start + gap * places[site.pk]}, id=site.pk)
@@ -187,7 +194,7 @@ def reconcile(*, now: datetime) -> int:
     Only a monitor whose stage marker stands counts as a suspect. Markers cost a write per visit, so workers set
     them only where there is cause: the monitors of a batch that died unmarked are visited carefully next time.
     """
-    expired = Monitor.objects.filter(lease_until__lte=now)
+    expired = Monitor.objects.filter(Q(lease_until__lte=now) | Q(lease_until__gt=now + FAR))
     marked = expired.exclude(stage__in=["", CAREFUL])
     freed = 0
     for pk, stage, failures, token in marked.values_list("pk", "stage", "stage_failures", "lease_token"):
@@ -203,6 +210,24 @@ def reconcile(*, now: datetime) -> int:
             logger.warning("monitor=%d worker died at stage=%s times=%d quarantined=%s", pk, stage, failures + 1, last)
         freed += count
     return freed + expired.filter(stage__in=["", CAREFUL]).update(lease_until=None, lease_token="", stage=CAREFUL)
+
+
+def mend_plans(*, now: datetime) -> int:
+    """Make monitors due whose next visit lies further away than their longest interval. Gives how many.
+
+    That happens when the clock had run ahead and was set back.
+    """
+    far = Monitor.objects.filter(next_check_at__gt=now + timedelta(days=1)).values_list(
+        "pk", "next_check_at", "max_interval_s"
+    )
+    wrong = [
+        pk
+        for pk, at, longest_s in far.iterator(chunk_size=2000)
+        if at is not None and at > now + timedelta(seconds=max(longest_s, _DAY_S))
+    ]
+    for start in range(0, len(wrong), 500):
+        Monitor.objects.filter(pk__in=wrong[start : start + 500]).update(next_check_at=now, plan_reason="retry")
+    return len(wrong)
 
 
 def stage_failed(pk: int, token: str, stage: str, *, now: datetime) -> None:

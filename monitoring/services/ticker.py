@@ -13,7 +13,8 @@ from monitoring.services import schedule
 
 logger = logging.getLogger(__name__)
 
-BATCHES_PER_WORKER = 2  # more would only freeze the order of work inside the broker
+# More would freeze the order of work inside the broker, and leases would run out there. Workers ask for more themselves.
+BATCHES_PER_WORKER = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from monitoring.models import Change, FieldChange, FieldRule, Monitor
+from monitoring.models import Change, FieldChange, FieldRule, IgnoreRule, Monitor
 from monitoring.services.alerts import important_field_changed
 from tests.monitoring.conftest import visit
 from tests.monitoring.site import LocalSite
@@ -189,6 +189,26 @@ def test_a_monitors_rule_replaces_its_page_types_of_the_same_name(watch: Watch, 
     visit(monitor)
 
     assert {name: value["value"] for name, value in monitor.fields.items()} == {"a": "89.00"}
+
+
+def test_a_selector_that_does_not_parse_stops_nothing(watch: Watch) -> None:
+    monitor = watch("/p", shop())
+    FieldRule.objects.create(monitor=monitor, name="bad", source="css", selector="p[", type="text")
+    IgnoreRule.objects.create(monitor=monitor, kind="selector", value="::::")
+
+    assert visit(monitor).reason == "first-capture"
+
+
+def test_ignore_rules_leave_text_out(watch: Watch, site: LocalSite) -> None:
+    monitor = watch("/p", shop(clauses=[*CLAUSES[:2], "Order number 1 of this lantern."]))
+    IgnoreRule.objects.create(monitor=monitor, kind="block", value="order NUMBER")
+    IgnoreRule.objects.create(page_type=monitor.page_type, kind="selector", value="footer")
+    visit(monitor)
+    site.put("/p", shop(clauses=[*CLAUSES[:2], "Order number 977 of this lantern, sold to a friend."], clock="Never"))
+
+    check = visit(monitor)
+
+    assert (check.outcome, check.reason) == ("noise", "ignore-rule")
 
 
 def test_a_failing_receiver_undoes_the_check(watch: Watch, site: LocalSite) -> None:

@@ -190,6 +190,31 @@ def test_released_work_is_due_at_once() -> None:
     assert claim() != []
 
 
+# -- clocks ------------------------------------------------------------------------------
+
+
+def test_a_clock_that_ran_ahead_leaves_nothing_stuck() -> None:
+    ahead = NOW + timedelta(days=3650)
+    leased = make_monitor(lease_until=ahead, lease_token="t", next_check_at=NOW)
+    planned = make_monitor(next_check_at=ahead)
+    patient = make_monitor(next_check_at=NOW + timedelta(days=6))
+    Site.objects.update(next_free_at=ahead)
+
+    assert schedule.reconcile(now=NOW) == 1
+    assert schedule.mend_plans(now=NOW) == 1
+
+    assert {pk for c in claim() for pk in c.ids} == {leased.pk, planned.pk}
+    patient.refresh_from_db()
+    assert patient.next_check_at == NOW + timedelta(days=6)
+
+
+def test_after_an_outage_each_monitor_is_due_once() -> None:
+    monitors = {make_monitor(next_check_at=NOW - timedelta(hours=12)).pk for _ in range(5)}
+
+    assert {pk for c in claim() for pk in c.ids} == monitors
+    assert claim() == []
+
+
 # -- the next visit ----------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from django_q.models import OrmQ
 
 from monitoring import queueing, tasks
 from monitoring.models import Monitor, OutboxMessage, PeriodicJob, Site
-from monitoring.services import schedule, ticker
+from monitoring.services import capture, schedule, ticker
 from tests.factories import NOW, make_monitor
 
 pytestmark = pytest.mark.django_db
@@ -64,7 +64,7 @@ def test_the_broker_is_not_filled_beyond_what_workers_can_take(
     ticker.turn(now=NOW)
     ticker.turn(now=NOW)
 
-    assert [len(ids) for _, ids, _ in queued] == [5, 5]
+    assert [len(ids) for _, ids, _ in queued] == [5]
 
 
 def test_work_is_given_back_when_the_broker_is_away(registry: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,6 +125,13 @@ def test_missed_periods_are_made_up_for_once(registry: Any, queued: list[tuple[A
     assert len(queued) == 2
 
 
+def test_a_job_planned_by_a_clock_that_ran_ahead_runs_again(registry: Any, queued: list[tuple[Any, ...]]) -> None:
+    queueing.periodic("tidy", 60, "tests.monitoring.test_ticker.tidy")
+    queueing.start_due_jobs(now=NOW + timedelta(days=3650))
+
+    assert queueing.start_due_jobs(now=NOW) == ["tidy"]
+
+
 def test_another_ticker_that_was_faster_leaves_nothing_to_start(registry: Any, queued: list[tuple[Any, ...]]) -> None:
     queueing.periodic("tidy", 60, "tests.monitoring.test_ticker.tidy")
     job = registry["tidy"]
@@ -178,6 +185,17 @@ def test_every_registered_job_can_be_imported_and_run() -> None:
 
 def test_the_batch_task_says_shortly_what_came_of_it() -> None:
     assert tasks.run_batch([1, 2], "gone") == "nothing held"
+
+
+def test_a_worker_that_is_done_hands_out_the_next_batch(
+    registry: Any, queued: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monitor = make_monitor()
+    monkeypatch.setattr(capture, "run_batch", lambda ids, token: {"none": 1})
+
+    assert tasks.run_batch([99], "token") == "none=1"
+
+    assert [ids for _, ids, _ in queued] == [[monitor.pk]]
 
 
 def test_one_turn_from_the_command_line(registry: Any, queued: list[tuple[Any, ...]], capsys: Any) -> None:
