@@ -12,3 +12,5 @@ urlpatterns = [
     path("sample/<path:slug>/", sample_page, name="sample-page"),
     path("", include("review.urls")),
 ]
+
+handler500 = "review.views.errors.broken"

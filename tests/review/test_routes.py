@@ -61,7 +61,7 @@ ROUTES: dict[str, str] = {
     "frame": OPEN,
 }
 # On other pages: Django's admin has a permission model and tests of its own; the sample pages and probes are public.
-ELSEWHERE = {"admin", "sample-page"}
+ELSEWHERE = {"admin", "sample-page", "unnamed admin/login/"}
 POST_ONLY = {"bulk", "undo_batch", "decide", "note", "give_reason", "check_now", "calibration_propose", "calibration_apply", "theme", "language", "remove_sample"}  # fmt: skip
 # With a fresh database these have nothing to show.
 EMPTY = {"screenshot"}
