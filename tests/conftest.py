@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 
-class NetworkUsed(AssertionError):
+class NetworkUsedError(AssertionError):
     """A test tried to leave loopback."""
 
 
@@ -21,7 +21,7 @@ def loopback_only() -> Iterator[None]:
 
     def checked(address: Any) -> None:
         if isinstance(address, tuple) and str(address[0]) not in {"127.0.0.1", "::1", "localhost", "0.0.0.0"}:
-            raise NetworkUsed(f"a test tried to reach {address[0]}; tests stay on loopback")
+            raise NetworkUsedError(f"a test tried to reach {address[0]}; tests stay on loopback")
 
     def guarded_connect(self: socket.socket, address: Any) -> None:
         checked(address)

@@ -110,7 +110,8 @@ def import_page(request: HttpRequest, model_admin: admin.ModelAdmin[Monitor]) ->
     }
     if request.method == "POST" and form.is_valid():
         try:
-            text = importing.decode(form.cleaned_data["file"].read(importing.MAX_BYTES + 1))
+            importing.check_size(form.cleaned_data["file"].size)
+            text = importing.decode(form.cleaned_data["file"].read())
             report = importing.look(text, teams=teams_of(request.user))
         except importing.UnreadableFileError as error:
             form.add_error("file", str(error))

@@ -73,12 +73,18 @@ class Report:
         return [line for line in self.lines if not line.good]
 
 
+def check_size(size_bytes: int) -> None:
+    """Raise UnreadableFileError for a file that is larger than is read; asked before reading it."""
+    if size_bytes > MAX_BYTES:
+        raise UnreadableFileError(
+            _("The file has %(size)s bytes; at most %(most)s are read.")
+            % {"size": f"{size_bytes:,}", "most": f"{MAX_BYTES:,}"}
+        )
+
+
 def decode(data: bytes) -> str:
     """The text of an uploaded file: UTF-8 with or without a mark, UTF-16 with one, else Windows-1252."""
-    if len(data) > MAX_BYTES:
-        raise UnreadableFileError(
-            _("The file has %(size)s bytes; at most %(most)s are read.") % {"size": f"{len(data):,}", "most": f"{MAX_BYTES:,}"}
-        )  # fmt: skip
+    check_size(len(data))
     marked = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     for encoding in ("utf-16",) if marked else ("utf-8-sig", "cp1252"):
         try:

@@ -504,6 +504,20 @@ def test_a_preview_of_a_changed_monitor_changes_nothing(site: str, ada: Client) 
     assert not Check.objects.exists()
 
 
+def test_a_sample_page_of_our_own_can_be_previewed(site: str, ada: Client, settings: Any) -> None:
+    settings.TEST_ALLOWED_ADDRESSES = []
+    settings.SAMPLE_ORIGIN = site
+    sample, other = f"{site}/sample/terms/", make_monitor(url=f"{site}/sample/other/")
+    monitor = make_monitor(url=sample, is_sample=True)
+
+    mine = ada.post(change(monitor), form(monitor, _preview="Preview")).content.decode()
+    not_a_sample = ada.post(change(other), form(other, _preview="Preview")).content.decode()
+
+    assert "send back what you bought" in mine
+    assert "send back what you bought" not in not_a_sample
+    assert "only public addresses are fetched" in not_a_sample
+
+
 def test_a_broken_preview_on_the_change_page_is_not_taken_for_an_action(ada: Client) -> None:
     monitor = make_monitor()
     data = form(monitor, url="nonsense", _preview="Preview", **{"CHANGE_FORM-action": "pause"})
@@ -597,6 +611,12 @@ def test_a_file_that_is_no_table_is_refused_in_the_form(ada: Client) -> None:
     answer = upload(ada, "name\nx\n")
 
     assert "no column “url”" in answer.content.decode()
+
+
+def test_a_file_that_is_too_large_is_refused_with_its_size(ada: Client) -> None:
+    answer = upload(ada, "url\n" + "x" * 2_000_000)
+
+    assert "The file has 2,000,004 bytes" in answer.content.decode()
 
 
 def test_an_ignore_rule_kind_is_one_of_three(ada: Client) -> None:

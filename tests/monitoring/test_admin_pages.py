@@ -100,3 +100,17 @@ def test_pages_need_no_inline_script_or_style(name: str, root: Client) -> None:
     assert not re.search(r"<script(?![^>]*\bsrc=)[^>]*>\s*\S", page.replace('type="application/json"', 'src="data"'))
     assert not re.search(r"<[^>]+\s(style|onclick|onchange|onsubmit)=", page)
     assert "<style" not in page
+
+
+@pytest.mark.parametrize("language", ["de", "ja"])
+@pytest.mark.parametrize(
+    "name",
+    ["index", "monitoring_monitor_changelist", "monitoring_monitor_add", "monitoring_monitor_import", "auth_user_add"],
+)
+def test_pages_open_in_every_language(name: str, language: str, root: Client) -> None:
+    make_change()
+
+    answer = root.get(reverse(f"admin:{name}"), headers={"accept-language": language})
+
+    assert answer.status_code == 200
+    assert f'<html lang="{language}"' in answer.content.decode()

@@ -33,8 +33,8 @@ class Command(BaseCommand):
         if not teams:
             raise CommandError(f"There is no team {options['team']!r}." if options["team"] else "There is no team yet.")
         try:
-            with options["file"].open("rb") as file:
-                text = importing.decode(file.read(importing.MAX_BYTES + 1))
+            importing.check_size(options["file"].stat().st_size)
+            text = importing.decode(options["file"].read_bytes())
             if options["add"]:
                 report = importing.add(text, teams=teams, actor=actor, now=timezone.now())
             else:
