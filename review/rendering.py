@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -22,6 +23,10 @@ MAX_HTML_CHARS = 200_000
 OPS = ("equal", "added", "removed", "reworded", "rewritten", "moved_from", "moved_to")
 
 
+# A run of hidden characters has one name; the letters that a run of tags spells follow the colon.
+_RUN = re.compile(r"(U\+[0-9A-F]{4,6} [^:]+?) and (\d+) more((?::.*)?)", re.DOTALL)
+
+
 def joined(parts: Iterable[SafeString]) -> SafeString:
     """Escaped pieces as one."""
     return format_html_join("", "{}", ((part,) for part in parts))
@@ -31,6 +36,8 @@ def _chip(text: str, name: str) -> SafeString:
     """An invisible or look-alike character: named, and shown itself only where it can't steer the text around it."""
     harmless = text and all(unicodedata.category(char)[0] in "LNPS" for char in text)
     shown = format_html("{}", text) if harmless else ""
+    if run := _RUN.fullmatch(name):
+        name = _("%(name)s and %(n)s more") % {"name": run[1], "n": run[2]} + run[3]
     return format_html('<span class="odd">{}<span class="chip">{}</span></span>', shown, name)
 
 

@@ -12,7 +12,8 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
 from django.utils.translation import get_language
 
-from review import explaining, wording
+from monitoring.models import Check
+from review import explaining, visits, wording
 
 register = template.Library()
 
@@ -94,6 +95,12 @@ def spelled(length: timedelta) -> str:
 def file_size(size: int) -> str:
     """A number of bytes."""
     return wording.byte_size(size)
+
+
+@register.filter
+def visit_words(check: Check) -> str:
+    """What a visit met, in a sentence of the reader's language."""
+    return visits.visit_words(check)
 
 
 @register.filter

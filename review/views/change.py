@@ -14,6 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.formats import number_format
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
@@ -193,7 +194,7 @@ def change_page(request: HttpRequest, pk: int) -> HttpResponse:
         "direction": document.get("direction") if document.get("direction") in ("ltr", "rtl") else "ltr",
         "summary": sentences.summary(document),
         "unit": rendering.unit_word(document),
-        "total_units": int(document.get("total") or 0),
+        "total_units": number_format(int(document.get("total") or 0), force_grouping=True),
         "ignored": sentences.ignored_note(document),
         "bounds": sentences.bounds_note(document),
         "has_text_change": bool(change.places or change.added or change.removed or document.get("moved")),
