@@ -237,23 +237,29 @@ def _flat_reading(html: str, code: str, limits: ReadLimits, flags: list[Flag]) -
     """The text of markup that must not be parsed, split at block tags by a linear scan. Hidden text is not told apart."""
     flags.append(Flag(code, "read as flat text: no regions, hidden text not told apart"))
     texts: list[str] = []
-    parts: list[str] = []
     head, *pieces = _DROPPED.sub(" ", html).split("<")
-    parts.append(head)
-    known: dict[str, tuple[bool, str]] = {}  # floods repeat themselves
+    known: dict[str, tuple[bool, str, str]] = {}  # floods repeat themselves
+    alone = _collapsed(head)  # the text of the block so far, while it is one piece
+    parts = [head]
     for piece in pieces:
         found = known.get(piece)
         if found is None:
             found = _flat_piece(piece)
             if len(piece) < _FLAT_KNOWN:
                 known[piece] = found
-        ends, text = found
-        if ends and parts:
-            _add_flat(parts, texts)
-            parts = []
-        if text:
+        ends, text, words = found
+        if ends:
+            if len(parts) > 1:
+                alone = _collapsed("".join(parts))
+            if alone:
+                texts.append(alone)
+            alone = words
+            parts = [text]
+        elif text:
             parts.append(text)
-    _add_flat(parts, texts)
+    alone = _collapsed("".join(parts))
+    if alone:
+        texts.append(alone)
     blocks = [
         Block(text=text, tag="p", path="body", slot=f"body[{n}]", script=script_of(text))
         for n, text in enumerate(_grouped(texts, limits.blocks))
@@ -265,25 +271,18 @@ def _flat_reading(html: str, code: str, limits: ReadLimits, flags: list[Flag]) -
 _FLAT_KNOWN: Final = 60
 
 
-def _flat_piece(piece: str) -> tuple[bool, str]:
-    """What follows a "<": whether it is a tag that ends a block, and the text after the tag."""
+def _flat_piece(piece: str) -> tuple[bool, str, str]:
+    """What follows a "<": whether it is a tag that ends a block, and the text after the tag, as written and collapsed."""
     name, closed, text = piece.partition(">")
     if not closed or not name or not (name[0].isalpha() or name[0] in "/!?"):
-        return False, "<" + piece  # no tag after all
-    return name not in _FLAT_INLINE and name[:80].split(None, 1)[0].lower() not in _FLAT_INLINE, text
+        return False, "<" + piece, ""  # no tag after all
+    if name in _FLAT_INLINE or name[:80].split(None, 1)[0].lower() in _FLAT_INLINE:
+        return False, text, ""
+    return True, text, _collapsed(text)
 
 
-def _add_flat(parts: list[str], texts: list[str]) -> None:
-    if len(parts) == 1:
-        text = parts[0]
-        if text.isalnum():
-            texts.append(text)
-            return
-    else:
-        text = "".join(parts)
-    text = " ".join((entities.unescape(text) if "&" in text else text).split())
-    if text:
-        texts.append(text)
+def _collapsed(text: str) -> str:
+    return " ".join((entities.unescape(text) if "&" in text else text).split())
 
 
 def _grouped(texts: list[str], most: int) -> list[str]:
