@@ -555,7 +555,8 @@ def _by_contrast(case: _Case) -> Quality | None:
     if case.new_prose <= max(15, 0.02 * before.prose):
         sentence = "Most of the page's text is missing and nothing stands in its place."
         return Quality(State.BLOCKED, "text-missing", sentence, (_amounts(case),))
-    if case.retained < 0.03 and before.prose >= MESSAGE_WORDS and case.shape.prose < 0.2 * before.prose:
+    far_shorter = before.prose >= MESSAGE_WORDS and case.shape.prose < 0.2 * before.prose
+    if far_shorter and case.retained < 0.03 and not _same_subject(case):
         sentence = "Nothing of the page's text is left, and a much shorter text stands in its place."
         return Quality(State.BLOCKED, "other-page", sentence, (_amounts(case),))
     return None
@@ -578,9 +579,20 @@ def _by_home(case: _Case) -> Quality | None:
     before = case.before
     if before is None or not _is_home(case) or before.prose < BASELINE_WORDS or case.retained > 0.03:
         return None
+    if _same_subject(case):
+        return None  # some sites name their root on every page
     return Quality(
         State.BLOCKED, "redirect-home", "The site showed its home page in place of the page.", (_amounts(case),)
     )
+
+
+def _same_subject(case: _Case) -> bool:
+    """Whether the titles share two words or more, beyond the name of the site that every title bears."""
+    then = case.baseline.title if case.baseline is not None else ""
+    return len(set(_TITLE_WORD.findall(case.title)) & set(_TITLE_WORD.findall(normalise(then)))) >= 2
+
+
+_TITLE_WORD = re.compile(r"[^\W\d_]{4,}")
 
 
 def _is_home(case: _Case) -> bool:

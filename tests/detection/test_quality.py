@@ -235,9 +235,11 @@ def test_a_redirect_to_the_home_page_needs_the_text_to_be_another() -> None:
 
 def test_a_home_page_in_place_of_the_page_is_known_by_its_canonical_address() -> None:
     body = "".join(f"<p>{n} reasons to visit our lovely shop today and find what you like best.</p>" for n in range(30))
-    home = make_html(body, head='<link rel="canonical" href="https://a.test/">')
+    canonical = '<link rel="canonical" href="https://a.test/">'
+    home = make_html(body, title="Acme, the lovely shop", head=canonical)
 
     assert judged(home, baseline=GOOD_PAGE).code == "redirect-home"
+    assert judged(make_html(body, title="Our privacy policy", head=canonical), baseline=GOOD_PAGE).is_good
     assert judged(home, baseline=home).is_good
 
 
@@ -272,13 +274,10 @@ def test_most_of_the_text_missing_with_nothing_in_its_place() -> None:
 
 
 def test_a_far_shorter_text_with_nothing_of_the_old_one_is_another_page() -> None:
-    other = make_html(
-        "<main>"
-        + "".join(f"<p>Reason {n} to join us today and to tell all of your friends.</p>" for n in range(9))
-        + "</main>"
-    )
+    body = "".join(f"<p>Reason {n} to join us today and to tell all of your friends.</p>" for n in range(9))
 
-    assert judged(other, baseline=GOOD_PAGE).code == "other-page"
+    assert judged(make_html(body, title="Join us"), baseline=GOOD_PAGE).code == "other-page"
+    assert judged(make_html(body, title="Privacy policy in short"), baseline=GOOD_PAGE).is_good
 
 
 def test_a_page_written_anew_is_a_change() -> None:
