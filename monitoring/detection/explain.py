@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 
 import re2
 
@@ -29,6 +30,8 @@ from monitoring.detection.normalise import mask, normalise
 TEXT_LIMIT = 40_000  # characters of one block that are compared word by word
 STILL_VISITS = 3  # visits without a move from which a slot counts as standing still
 SHORT_WORDS = 8  # words beside the masked fragments that a stamp may have
+LIST_MOVES = 3  # quiet moves within one list from which its entries count as rotating
+LIST_PLACES = 3  # a list of fewer places is too short to be told from two that changed
 COPY_BLOCKS = 5  # blocks repeated from elsewhere on the page that make a second copy (a phone's layout)
 TITLE_CHARS = 300  # a longer block repeats no title
 BANNER_WORDS = 80  # longest block of a consent banner
@@ -236,6 +239,7 @@ class Scene:
     titles: frozenset[str]
     shifted: frozenset[int]
     whole: frozenset[tuple[int, int]]
+    restless: frozenset[str]
     second_copy: bool
     ignore: Sequence[object] = ()
 
@@ -294,8 +298,24 @@ def scene_of(old: Reading, new: Reading, memory: Memory, settings: Settings, fac
         titles=frozenset(titles),
         shifted=_day_shift(facts),
         whole=_whole_modules(old, new, facts),
+        restless=_restless_lists(old, new, memory),
         second_copy=copies >= COPY_BLOCKS,
         ignore=tuple(re2.compile(p) for p in settings.ignore_patterns),
+    )
+
+
+def _restless_lists(old: Reading, new: Reading, memory: Memory) -> frozenset[str]:
+    """Paths of lists whose entries change by themselves: quiet re-fetches moved several of their places, several times."""
+    if not any(past.quiet_moves for past in memory.slots.values()):
+        return frozenset()
+    places: dict[str, dict[str, int]] = {}
+    for block in chain(old.blocks, new.blocks):
+        if block.list_id >= 0:
+            places.setdefault(block.path, {})[block.slot] = memory.slot(block.slot).quiet_moves
+    return frozenset(
+        path
+        for path, slots in places.items()
+        if len(slots) >= LIST_PLACES and sum(map(bool, slots.values())) >= 2 and sum(slots.values()) >= LIST_MOVES
     )
 
 
@@ -486,6 +506,12 @@ def _known(f: Facts, s: Scene) -> bool:
     return not _is_said(f, slot) and (not f.in_main or text.times >= 3)
 
 
+def _restless(f: Facts, s: Scene) -> bool:
+    """An entry of a list that was seen to change by itself: which of its places it takes says nothing."""
+    block = f.after or f.before
+    return block is not None and block.list_id >= 0 and block.path in s.restless
+
+
 def _is_said(f: Facts, slot: Block) -> bool:
     """Whether this is something the page says: a sentence or an entry of a list, in the main region or in a plain place.
 
@@ -564,6 +590,7 @@ RULES = (
     ("volatile-pattern", _stamp),
     ("volatile-slot", _moving_slot),
     ("rotation", _known),
+    ("rotation", _restless),
     ("echo", _echo),
     ("repeat", _repeat),
     ("placeholder", _placeholder),
