@@ -169,7 +169,7 @@ def report_stages(pages: list[str], rounds: int, seed: ModuleType | None) -> flo
 
 def report_hostile() -> float:
     """Print what hostile megabytes cost, pages through the reading and texts from folding on; the worst, in CPU seconds."""
-    work = [(name, whole, page) for name, page in HOSTILE.items()]
+    work: list[tuple[str, Callable[[str], object], str]] = [(name, whole, page) for name, page in HOSTILE.items()]
     work += [(name, lambda text: simhash(mask(text).text), text) for name, text in HOSTILE_TEXTS.items()]
     worst = 0.0
     for name, task, text in work:
