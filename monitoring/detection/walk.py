@@ -445,7 +445,11 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
                         parts.append("\n")
             elif kind == _SKIP:
                 if name == "script":
-                    out.skipped += len(_only_text(node))
+                    out.skipped += len(node.text_lexbor() or "")
+                else:  # empty in HTML, but inside <svg> and <math> any name can hold text
+                    child = node.first_child
+                    if child is not None:
+                        stack.append((node, _INLINE, box, tag, None))
             elif kind == _HEAD:
                 child = node.first_child
                 if child is not None:
@@ -474,8 +478,8 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
                         fragments = node.template_fragments()
                         if fragments:
                             out.shadows.append((len(runs), box, fragments[0].inner_html or ""))
-                else:
-                    text = _only_text(node)
+                elif name != "title" or tag != "svg":
+                    text = node.text_lexbor() or ""
                     out.skipped += len(text)
                     if name == "title":
                         out.title = out.title or " ".join(text.split())
@@ -488,6 +492,12 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
                     elif "content" in text:
                         for match in _STYLE_CONTENT.finditer(text[:_STYLE_CAP]):
                             note(match[1] or match[2], Surface.STYLE)
+                if name in _FOREIGN_PARENTS:
+                    child = node.first_child
+                    if child is not None and (name != "title" or tag == "svg"):
+                        stack.append((node, _INLINE, box, tag, None))
+                    else:
+                        child = None
         if child is not None:
             node = child
             continue
@@ -536,16 +546,14 @@ def walk(  # noqa: C901 - one loop over every node of every page: calls and attr
             box, tag = outer_box, outer_tag
 
 
+_FOREIGN_PARENTS: Final = frozenset({"img", "input", "template", "title"})
+"""Names whose children are read: they have none in HTML, but inside <svg> and <math> they do."""
+
 _FALLBACK: Final = frozenset({"video", "audio", "canvas", "object"})
 """What stands in these is shown by browsers only that cannot show the thing itself."""
 
 _NEVER_HIDDEN: Final = frozenset({"html", "body", "main"})
 _ROOTS: Final = frozenset({"html", "body"})
-
-
-def _only_text(node: LexborNode) -> str:
-    child = node.first_child
-    return (child.text_content or "") if child is not None and child.tag_id == _TEXT_ID else ""
 
 
 def _is_finished(line: str) -> bool:

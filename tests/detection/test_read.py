@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitoring.detection.blocks import Block, Surface
-from monitoring.detection.read import ReadLimits, read
+from monitoring.detection.fingerprint import text_hash
+from monitoring.detection.read import ReadLimits, read, skim
 
 
 def texts(html: str, surface: Surface = Surface.VISIBLE) -> list[str]:
@@ -215,6 +216,7 @@ def test_a_page_that_is_all_noscript_is_read_as_visible() -> None:
         "<b title=waive></b>",
         "<div aria-label=waive></div>",
         "<svg><text>waive</text></svg>",
+        "<svg><title>waive</title></svg>",
     ],
 )
 def test_words_of_attributes_are_read(markup: str) -> None:
@@ -408,3 +410,15 @@ def test_reading_twice_gives_the_same(pieces: list[str]) -> None:
 @given(st.lists(PIECES, max_size=40))
 def test_display_text_is_collapsed(pieces: list[str]) -> None:
     assert all(b.text == " ".join(b.text.split()) and b.text for b in read("".join(pieces)).blocks)
+
+
+@given(st.lists(PIECES, max_size=40))
+def test_skimming_finds_the_same_text(pieces: list[str]) -> None:
+    html = "".join(pieces)
+
+    assert text_hash(skim(html)) == text_hash(read(html))
+
+
+@pytest.mark.parametrize("html", ["<iframe srcdoc='<p>a'></iframe><p>b", "<div>" * 100_000 + "x", "<p>x</p>" * 40_000])
+def test_skimming_keeps_to_the_same_guards(html: str) -> None:
+    assert text_hash(skim(html)) == text_hash(read(html))
