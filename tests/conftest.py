@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.utils import translation
 
 
 class NetworkUsedError(AssertionError):
@@ -51,6 +52,13 @@ def private_folders(tmp_path: Path, settings: Any) -> None:
     settings.STATIC_ROOT = tmp_path / "static"
     settings.STATIC_ROOT.mkdir()  # whitenoise warns where it is missing
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # a real one takes a second a person
+
+
+@pytest.fixture(autouse=True)
+def one_language() -> Iterator[None]:
+    """A request in Japanese leaves its language in the thread; the next test starts in English again."""
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture
