@@ -12,6 +12,8 @@ _PATH_CAP = 240
 _HASHED = re.compile(
     r"(?ix) \d{3,}"  # any longer number: ids, sizes, timestamps
     r"| ^(css|sc|jsx|jss|emotion|makestyles|svelte|astro|ng|v|data|ember|react|radix|headlessui|mui|wp)[-_:]?\w*\d"
+    r"| ^(css|sc|jsx|jss|emotion)-[a-z0-9]{5,}$"  # generated names that happen to hold no digit
+    r"| (^|[_-])[0-9a-f]{6,}$"
     r"| [_-]{2}[a-z0-9]{5,}$"  # CSS modules: block__x1Yz9
     r"| ^[a-z0-9]{0,3}\d+[a-z0-9]*$"  # x1ab2, a12
     r"| [a-z0-9]*\d[a-z]+\d[a-z0-9]*$"  # letters and digits in turn
