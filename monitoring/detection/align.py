@@ -27,6 +27,8 @@ SIMILAR_IN_SLOT = 0.2  # the same when both stand in the same slot
 RARE = 8  # blocks of a large gap that may hold a word for it to bring two blocks together
 COPIES = 16  # copies of a text among which the one in the same place is looked for
 SHAPE_CHARS = 80  # longest block that is paired by its shape alone
+GAP_WORDS = 200_000  # words looked at in one large gap
+LEAST_WORDS = 12  # words of a block that are looked at however large the gap is
 WORDS_PER_BLOCK = 400  # words of one block that count for similarity
 
 _WORD = re.compile(r"[぀-ヿ㐀-鿿가-힯฀-๿]|[^\W_぀-ヿ㐀-鿿가-힯฀-๿]+")
@@ -102,8 +104,8 @@ def _dice(a: frozenset[str], b: frozenset[str]) -> float:
     return 2 * len(a & b) / (len(a) + len(b))
 
 
-def _bag(text: str) -> frozenset[str]:
-    return frozenset(words(text[: WORDS_PER_BLOCK * 12])[:WORDS_PER_BLOCK])
+def _bag(text: str, most: int = WORDS_PER_BLOCK) -> frozenset[str]:
+    return frozenset(words(text[: most * 12])[:most])
 
 
 def _trim(old: list[str], new: list[str]) -> tuple[int, int, int]:
@@ -144,12 +146,11 @@ def _equal_pairs(
             pairs.append((index, stack.pop()))
             counts[text] -= 1
         else:  # more copies on one side: the copy in the same place is the one that stayed
-            place = _same_path(old[index], new, stack)
-            if place < 0:
+            at = _same_path(old[index], new, stack)
+            if at < 0:
                 waiting.append(index)
             else:
-                stack.remove(place)
-                pairs.append((index, place))
+                pairs.append((index, stack.pop(at)))
                 counts[text] -= 1
     old_left: list[int] = []
     for index in waiting:
@@ -164,10 +165,10 @@ def _equal_pairs(
 
 
 def _same_path(block: Block, new: Sequence[Block], stack: list[int]) -> int:
-    """The first of the waiting new blocks that stands where this one stood, or -1; looks at a few only."""
-    for index in stack[: -COPIES - 1 : -1]:
-        if new[index].path == block.path:
-            return index
+    """Where in the stack the first waiting new block lies that stands where this one stood, or -1; looks at a few."""
+    for at in range(len(stack) - 1, max(-1, len(stack) - 1 - COPIES), -1):
+        if new[stack[at]].path == block.path:
+            return at
     return -1
 
 
@@ -284,14 +285,15 @@ def _by_rare_words(
     old: Sequence[Block], new: Sequence[Block], gap_old: list[int], gap_new: list[int]
 ) -> list[tuple[int, int]]:
     """Rewordings in a gap too large to compare all with all: only blocks that share a rare word meet."""
-    old_bags = {o: _bag(old[o].text) for o in gap_old}
+    most = max(LEAST_WORDS, min(WORDS_PER_BLOCK, GAP_WORDS // (len(gap_old) + len(gap_new))))
+    old_bags = {o: _bag(old[o].text, most) for o in gap_old}
     holders: dict[str, list[int]] = {}
     for o, bag in old_bags.items():
         for word in bag:
             holders.setdefault(word, []).append(o)
     candidates: list[tuple[float, int, int, int]] = []
     for n in gap_new:
-        bag = _bag(new[n].text)
+        bag = _bag(new[n].text, most)
         votes: dict[int, int] = {}
         for word in bag:
             found = holders.get(word, ())

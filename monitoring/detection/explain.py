@@ -29,9 +29,11 @@ from monitoring.detection.normalise import mask, normalise
 
 TEXT_LIMIT = 40_000  # characters of one block that are compared word by word
 STILL_VISITS = 3  # visits without a move from which a slot counts as standing still
+SHORT_CHARS = 300  # the same in characters
 SHORT_WORDS = 8  # words beside the masked fragments that a stamp may have
 LIST_MOVES = 3  # quiet moves within one list from which its entries count as rotating
 LIST_PLACES = 3  # a list of fewer places is too short to be told from two that changed
+SHORT_PAGE_CHARS = 400  # a page with less text (some fifty words) has nothing but what it says
 COPY_BLOCKS = 5  # blocks repeated from elsewhere on the page that make a second copy (a phone's layout)
 TITLE_CHARS = 300  # a longer block repeats no title
 BANNER_WORDS = 80  # longest block of a consent banner
@@ -221,6 +223,12 @@ class Facts:
         return min(sides)
 
     @property
+    def is_short(self) -> bool:
+        """Whether both sides are a few words and no more."""
+        longest = max(len(b.text) for b in (self.before, self.after) if b is not None)
+        return self.size <= SHORT_WORDS and longest <= SHORT_CHARS
+
+    @property
     def is_prose(self) -> bool:
         """Whether it reads like a sentence: six words or more, mostly not links."""
         return self.size >= 6 and self.link_density < 0.5
@@ -241,6 +249,7 @@ class Scene:
     whole: frozenset[tuple[int, int]]
     restless: frozenset[str]
     second_copy: bool
+    short: bool
     ignore: Sequence[object] = ()
 
 
@@ -300,6 +309,7 @@ def scene_of(old: Reading, new: Reading, memory: Memory, settings: Settings, fac
         whole=_whole_modules(old, new, facts),
         restless=_restless_lists(old, new, memory),
         second_copy=copies >= COPY_BLOCKS,
+        short=sum(len(b.text) for b in new.blocks) <= SHORT_PAGE_CHARS,
         ignore=tuple(re2.compile(p) for p in settings.ignore_patterns),
     )
 
@@ -362,7 +372,7 @@ def _reworded(o: int, n: int, before: Block, after: Block) -> Facts:
         negation=any(w in NEGATIONS for w in changed)
         or len(CJK_NEGATION.findall(was)) != len(CJK_NEGATION.findall(now)),
         same_words=old_words == new_words,
-        same_folded=masked_was.source == masked_now.source,
+        same_folded=masked_was.source == masked_now.source and max(len(before.text), len(after.text)) <= TEXT_LIMIT,
         masked=frozenset(s.cls for s in masked_now.spans) if same_masked else frozenset(),
         masked_rest=_rest(masked_now.text) if same_masked else 0,
         size=max(len(old_words), len(new_words)),
@@ -407,11 +417,11 @@ def _ignored(f: Facts, s: Scene) -> bool:
 
 
 def _typography(f: Facts, s: Scene) -> bool:
-    """Quotes, dashes, spaces, invisible characters; case too where the page type does not care.
+    """Quotes, dashes, spaces; case too where the page type does not care.
 
-    Look-alike letters of another script fold the same but are no typography: somebody put them there.
+    Invisible characters and look-alike letters of another script fold the same but are no typography.
     """
-    if f.kind is not EditKind.REWORDED or not f.same_folded or f.before is None or f.after is None:
+    if not f.same_folded or f.before is None or f.after is None:
         return False
     was, now = _plain(f.before.text), _plain(f.after.text)
     return was == now or (not s.settings.case_matters and was.casefold() == now.casefold())
@@ -420,7 +430,7 @@ def _typography(f: Facts, s: Scene) -> bool:
 def _relative(f: Facts, s: Scene) -> bool:
     if f.masked:
         return f.masked <= {"relative"}
-    if f.before is None or f.after is None or f.size > SHORT_WORDS:
+    if f.before is None or f.after is None or not f.is_short:
         return False
     return bool(STAMP_WORD.search(f.after.text)) and _ageless(f.before.text) == _ageless(f.after.text)
 
@@ -440,7 +450,7 @@ def _stamp(f: Facts, s: Scene) -> bool:
     A clock whose slot has stood still is not explained, and nothing in the main region that has; a view counter or a
     request id beside it says nothing even when a cache kept it for a while. Copyright years never say anything.
     """
-    if not f.masked or f.masked_rest > SHORT_WORDS or f.before is None:
+    if not f.masked or f.masked_rest > SHORT_WORDS or f.before is None or len(f.block.text) > TEXT_LIMIT:
         return False
     if f.masked == {"copyright"}:
         return True
@@ -561,7 +571,7 @@ def _wordless(f: Facts, s: Scene) -> bool:
 
 def _build(f: Facts, s: Scene) -> bool:
     """A build number of four parts, alone in its block, in a slot that has no past or is known to move."""
-    if f.before is None or f.after is None or f.size > 8:
+    if f.before is None or f.after is None or not f.is_short:
         return False
     if s.memory.visits >= STILL_VISITS and not s.memory.slot(f.before.slot).moves:
         return False
@@ -609,12 +619,9 @@ def _share(block: Block, s: Scene) -> float:
 
 
 def _plain(text: str) -> str:
-    """A text without what a reader cannot see; marks that turn the reading direction stay, they show."""
-    text = unicodedata.normalize("NFKC", text.translate(_TYPES))
-    return " ".join("".join(c for c in text if c.isprintable() or c in TURNS).split())
+    """A text with one kind of quote, dash and space. What cannot be seen stays: somebody put it there."""
+    return " ".join(unicodedata.normalize("NFC", text.translate(_TYPES)).split())
 
-
-TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 _TYPES = {
     **dict.fromkeys(map(ord, "‘’‚‛′`´"), "'"),
@@ -622,6 +629,8 @@ _TYPES = {
     **dict.fromkeys(map(ord, "‐‑‒–—―"), "-"),
     **dict.fromkeys(map(ord, "\u00a0\u2002\u2003\u2007\u2009\u202f\u3000"), " "),
     ord("…"): "...",
+    0xAD: None,  # the soft hyphen and the byte order mark are left by editors and say nothing
+    0xFEFF: None,
 }
 
 _DAY = re.compile(r"(?<!\d)(\d{1,2})(?!\d)")

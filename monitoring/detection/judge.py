@@ -76,7 +76,7 @@ def judge(
     if kind is Kind.CONTENT:
         state = _state(state, edits, facts, scene, pairing)
     delta = encode_delta(_moves(edits, old, new), state=state, rebased=kind is Kind.CONTENT)
-    reasons = _reasons(kind, score, bits, edits, scene, old_at, now, state)
+    reasons = _reasons(kind, score, bits, edits, facts, scene, old_at, now, state)
     return Judgement(
         kind=kind,
         score=round(score, 4),
@@ -215,6 +215,7 @@ def _reasons(
     score: float,
     bits: int,
     edits: Sequence[Edit],
+    facts: Sequence[Facts],
     scene: Scene,
     old_at: datetime | None,
     now: datetime | None,
@@ -246,6 +247,10 @@ def _reasons(
     for code, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         reasons.append(Reason(f"left-out-{code}", LEFT_OUT.get(code, code).format(n=_blocks(count)), {"blocks": count}))
     reasons += _surfaces([e for e in edits if e.explained in ("", LOW)], scene)
+    unseen = sum(f.same_folded for f, e in zip(facts, edits, strict=False) if not e.explained)
+    if unseen:
+        text = f"{_blocks(unseen)} with invisible or look-alike characters."
+        reasons.append(Reason("look-alike", text, {"blocks": unseen}))
     return tuple(reasons)
 
 
@@ -309,7 +314,8 @@ def _surfaces(edits: Sequence[Edit], scene: Scene) -> list[Reason]:
     kinds: Counter[Surface] = Counter()
     for e in edits:
         block = scene.new.blocks[e.new] if e.new >= 0 else scene.old.blocks[e.old]
-        kinds[block.surface] += block.region is Region.MAIN or not e.explained
+        aside = block.region is not Region.MAIN and block.surface in (Surface.LINK, Surface.ATTRIBUTE)
+        kinds[block.surface] += not (e.explained and aside)
     names = {
         Surface.HIDDEN: ("hidden-text", "Hidden text changed ({n})."),
         Surface.ATTRIBUTE: ("attribute-text", "Text in an attribute changed ({n})."),

@@ -69,6 +69,7 @@ FEATURES = (
     "slot_moves",
     "slot_still",
     "seen_before",
+    "short_page",
     "page_share",
     "peers",
 )
@@ -161,6 +162,7 @@ def features(f: Facts, scene: Scene, peers: int) -> dict[str, float]:
         "slot_moves": past.moves / max(1, visits),
         "slot_still": min(1.0, (visits - past.last_visit) / 10) if not past.moves else 0.0,
         "seen_before": seen,
+        "short_page": scene.short and not place.named,
         "page_share": min(1.0, f.size / 20 / total),
         "peers": math.log1p(peers) / 4,
     }
