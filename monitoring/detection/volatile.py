@@ -73,7 +73,7 @@ def _class_of(fragment: bytes) -> str:
     """The class of the first row that matches the whole fragment and whose condition holds."""
     for pattern, row in _rows():
         if pattern.fullmatch(fragment):
-            if row.check and not _CHECKS[row.check](fragment.decode()):
+            if row.check and not _CHECKS[row.check](fragment[:_CHECKED].decode("utf-8", "ignore")):
                 continue
             return row.cls
     return KEEP
@@ -95,6 +95,10 @@ def _compile(pattern: str) -> _Pattern:
     options.never_capture = True
     options.log_errors = False
     return cast("_Pattern", re2.compile(pattern, options))
+
+
+_CHECKED = 2_000
+"""Bytes of a fragment that its condition looks at: one endless word must not cost seconds."""
 
 
 def _letters_and_digits(text: str) -> bool:
