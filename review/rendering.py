@@ -105,14 +105,29 @@ SURFACES = {
 }
 
 
-def _surface(block: dict[str, Json]) -> SafeString:
-    """Labels of what is no ordinary text: where readers of the page don't see it, and the rule that left it out."""
-    surface = SURFACES.get(str(block.get("surface", "visible")))
-    rule = _rule(block)
+# Beside "Added" or "Removed".
+SURFACE_NAMES = {
+    "hidden": lambda: _("Hidden text"),
+    "attribute": lambda: _("Alternative text"),
+    "embedded": lambda: _("Embedded text"),
+    "style": lambda: _("Text made by a style sheet"),
+    "link": lambda: _("Link target"),
+}
+
+
+def _labels(block: dict[str, Json], words: str = "") -> SafeString:
+    """What stands above a changed block: what happened, where readers don't see it, the rule that left it out."""
+    inner = joined([format_html("<span>{}</span>", words) if words else SafeString(""), _notes(block)])
+    return format_html('<div class="tagline">{}</div>', inner) if inner else SafeString("")
+
+
+def _notes(block: dict[str, Json]) -> SafeString:
+    names = SURFACE_NAMES if block.get("op") in ("added", "removed") else SURFACES
+    surface, rule = names.get(str(block.get("surface", "visible"))), _rule(block)
     return joined(
         [
-            format_html('<div class="tagline surf">{}</div>', surface()) if surface else SafeString(""),
-            format_html('<div class="tagline rule">{}</div>', _("Left out: %(rule)s") % {"rule": left_out_words(rule)})
+            format_html('<span class="surf">{}</span>', surface()) if surface else SafeString(""),
+            format_html('<span class="rule">{}</span>', _("Left out: %(rule)s") % {"rule": left_out_words(rule)})
             if rule
             else SafeString(""),
         ]
@@ -169,7 +184,7 @@ def _equal(block: dict[str, Json], *, spoken: bool) -> SafeString:
 def _added(block: dict[str, Json], *, spoken: bool) -> SafeString:
     inner = segments_html(_segments(block), spoken=spoken, only="=+", whole=True)
     return _shell(
-        block, "a", _sign("+"), joined([_tag(_("Added")), _surface(block), format_html("<p><bdi>{}</bdi></p>", inner)])
+        block, "a", _sign("+"), joined([_labels(block, _("Added")), format_html("<p><bdi>{}</bdi></p>", inner)])
     )
 
 
@@ -179,32 +194,31 @@ def _removed(block: dict[str, Json], *, spoken: bool) -> SafeString:
         block,
         "d",
         _sign("−"),
-        joined([_tag(_("Removed")), _surface(block), format_html("<p><bdi>{}</bdi></p>", inner)]),
+        joined([_labels(block, _("Removed")), format_html("<p><bdi>{}</bdi></p>", inner)]),
     )
 
 
 def _reworded(block: dict[str, Json], *, spoken: bool) -> SafeString:
     inner = _wrap(block, segments_html(_segments(block), spoken=spoken))
-    return _shell(block, "c", _sign("~"), joined([_spoken_label(block, _("Reworded")), _surface(block), inner]))
+    return _shell(block, "c", _sign("~"), joined([_spoken_label(block, _("Reworded")), _labels(block), inner]))
 
 
 def _rewritten(block: dict[str, Json], *, spoken: bool) -> SafeString:
     before = _mark("-", joined(_piece(s) for s in block.get("before", [])), spoken=spoken)
     after = _mark("+", joined(_piece(s) for s in block.get("after", [])), spoken=spoken)
     inner = format_html(
-        '<div class="tagline dim2">{}</div><div class="rewrite"><div><span class="lbl" aria-hidden="true">{}</span>'
+        '<div class="rewrite"><div><span class="lbl" aria-hidden="true">{}</span>'
         '<p><bdi>{}</bdi></p></div><div><span class="lbl" aria-hidden="true">{}</span><p><bdi>{}</bdi></p></div></div>',
-        _("Rewritten: too little in common to mark word by word"),
         _("Before"),
         before,
         _("After"),
         after,
     )
-    return _shell(block, "c", _sign("≠"), joined([_surface(block), inner]))
+    return _shell(block, "c", _sign("≠"), joined([_labels(block, _rewritten_words()), inner]))
 
 
-def _tag(words: str) -> SafeString:
-    return format_html('<div class="tagline">{}</div>', words)
+def _rewritten_words() -> str:
+    return _("Rewritten: too little in common to mark word by word")
 
 
 def _edited(block: dict[str, Json]) -> bool:
@@ -217,11 +231,11 @@ def _moved_from(block: dict[str, Json], *, spoken: bool) -> SafeString:
     pair = _pair_name(block)
     words = _("Moved, with edits") if _edited(block) else _("Moved, wording unchanged")
     inner = format_html(
-        '{}<div class="tagline">{} <a href="#to-{}">{}</a></div><p class="ghost"><bdi>{}</bdi></p>',
-        _surface(block),
+        '<div class="tagline">{} <a href="#to-{}">{}</a>{}</div><p class="ghost"><bdi>{}</bdi></p>',
         words,
         pair,
         _("go to new position"),
+        _notes(block),
         plain(_segments(block), "-"),
     )
     return format_html(
@@ -246,13 +260,13 @@ def _moved_to(block: dict[str, Json], *, spoken: bool) -> SafeString:
         words = _("Moved here, wording unchanged") if unchanged else _("Moved here, with edits")
     inner = joined(
         [
-            _surface(block),
             format_html(
-                '<div class="tagline" id="to-{}">{} <a href="#from-{}">{}</a></div>',
+                '<div class="tagline" id="to-{}">{} <a href="#from-{}">{}</a>{}</div>',
                 pair,
                 words,
                 pair,
                 _("see old position"),
+                _notes(block),
             ),
             _wrap(block, segments_html(_segments(block), spoken=spoken)),
         ]
@@ -353,35 +367,43 @@ def _both_equal(block: dict[str, Json], *, spoken: bool) -> SafeString:
     return format_html('<div class="r ctx"><div>{}</div><div aria-hidden="true">{}</div></div>', text, again)
 
 
+def _twin(labels: SafeString) -> SafeString:
+    """The left column's labels once more, unseen, so that both texts begin on the same line."""
+    return format_html('<div class="twin" aria-hidden="true">{}</div>', labels) if labels else labels
+
+
 def _both_changed(block: dict[str, Json], *, spoken: bool) -> SafeString:
-    segments = _segments(block)
-    left = joined([_surface(block), _wrap(block, segments_html(segments, spoken=spoken, only="=-"))])
-    right = joined([_surface(block), _wrap(block, segments_html(segments, spoken=spoken, only="=+"))])
+    segments, labels = _segments(block), _labels(block)
+    left = joined([labels, _wrap(block, segments_html(segments, spoken=spoken, only="=-"))])
+    right = joined([_twin(labels), _wrap(block, segments_html(segments, spoken=spoken, only="=+"))])
+    return _pair_row("c", block, _cell("l", left), _cell("rt", right))
+
+
+def _both_rewritten(block: dict[str, Json], *, spoken: bool) -> SafeString:
+    segments, labels = _segments(block), _labels(block, _rewritten_words())
+    left = joined([labels, _wrap(block, segments_html(segments, spoken=spoken, only="=-", whole=True))])
+    right = joined([_twin(labels), _wrap(block, segments_html(segments, spoken=spoken, only="=+", whole=True))])
     return _pair_row("c", block, _cell("l", left), _cell("rt", right))
 
 
 def _only_new(block: dict[str, Json], *, spoken: bool) -> SafeString:
-    inner = joined(
-        [_tag(_("Added")), _surface(block), _wrap(block, segments_html(_segments(block), spoken=spoken, only="=+"))]
-    )
-    return _pair_row("c", block, VOID, _cell("rt", inner))
+    inner = _wrap(block, segments_html(_segments(block), spoken=spoken, only="=+", whole=True))
+    return _pair_row("c", block, VOID, _cell("rt", joined([_labels(block, _("Added")), inner])))
 
 
 def _only_old(block: dict[str, Json], *, spoken: bool) -> SafeString:
-    inner = joined(
-        [_tag(_("Removed")), _surface(block), _wrap(block, segments_html(_segments(block), spoken=spoken, only="=-"))]
-    )
-    return _pair_row("c", block, _cell("l", inner), VOID)
+    inner = _wrap(block, segments_html(_segments(block), spoken=spoken, only="=-", whole=True))
+    return _pair_row("c", block, _cell("l", joined([_labels(block, _("Removed")), inner])), VOID)
 
 
 def _split_from(block: dict[str, Json], *, spoken: bool) -> SafeString:
     pair = _pair_name(block)
     inner = format_html(
-        '{}<div class="tagline">{} <a href="#to-{}">{}</a></div><p><bdi>{}</bdi></p>',
-        _surface(block),
+        '<div class="tagline">{} <a href="#to-{}">{}</a>{}</div><p><bdi>{}</bdi></p>',
         _("Moved, with edits") if _edited(block) else _("Moved, wording unchanged"),
         pair,
         _("go to new position"),
+        _notes(block),
         plain(_segments(block), "-"),
     )
     out = " out" if _rule(block) else ""
@@ -391,12 +413,12 @@ def _split_from(block: dict[str, Json], *, spoken: bool) -> SafeString:
 def _split_to(block: dict[str, Json], *, spoken: bool) -> SafeString:
     pair = _pair_name(block)
     inner = format_html(
-        '{}<div class="tagline" id="to-{}">{} <a href="#from-{}">{}</a></div>{}',
-        _surface(block),
+        '<div class="tagline" id="to-{}">{} <a href="#from-{}">{}</a>{}</div>{}',
         pair,
         _("Moved here, with edits") if _edited(block) else _("Moved here, wording unchanged"),
         pair,
         _("see old position"),
+        _notes(block),
         _wrap(block, segments_html(_segments(block), spoken=spoken)),
     )
     return _pair_row("m", block, VOID, _cell("hot b m", inner))
@@ -407,7 +429,7 @@ SPLIT = {
     "added": _only_new,
     "removed": _only_old,
     "reworded": _both_changed,
-    "rewritten": _both_changed,
+    "rewritten": _both_rewritten,
     "moved_from": _split_from,
     "moved_to": _split_to,
 }

@@ -177,9 +177,25 @@ def test_unchanged_text_in_a_fold_stays_unmarked() -> None:
         ("link", "Link target changed"),
     ],
 )
-@pytest.mark.parametrize("op", ["added", "removed", "reworded", "moved_to"])
-def test_text_that_readers_do_not_see_carries_its_label(surface: str, label: str, op: str) -> None:
-    assert label in printed(block(op, surface=surface, pair="m1")).get_text()
+@pytest.mark.parametrize("render", [rendering.diff_html, rendering.split_html])
+@pytest.mark.parametrize("op", ["reworded", "rewritten", "moved_to", "added", "removed"])
+def test_text_that_readers_do_not_see_carries_its_label(surface: str, label: str, op: str, render: Any) -> None:
+    row = block(op, surface=surface, pair="m1", before=[["-", "Old."]], after=[["+", "New."]])
+    html, _cut = render({"blocks": [row]})
+
+    shown = BeautifulSoup(html, "html.parser").select(".tagline .surf")
+    expected = label.removesuffix(" changed") if op in ("added", "removed") else label
+    assert {tag.get_text() for tag in shown} == {expected}
+
+
+def test_side_by_side_a_rewritten_text_is_marked_as_a_whole() -> None:
+    row = block("rewritten", segments=[], before=[["-", "All of it."]], after=[["+", "Something else."]])
+    html, _cut = rendering.split_html({"blocks": [row]})
+
+    soup = BeautifulSoup(html, "html.parser")
+    assert [m["class"] for m in soup.find_all(["del", "ins"])] == [["whole"], ["whole"]]
+    assert soup.get_text().count("Rewritten: too little in common") == 2  # the second one only keeps the line
+    assert len(soup.select(".twin[aria-hidden=true]")) == 1
 
 
 def test_a_large_diff_is_cut_and_says_so() -> None:
