@@ -70,6 +70,8 @@ def read(
         flags.append(Flag("selector-missing", main_selector))
     if remembered_region and choice.how not in ("selector", "remembered"):
         flags.append(Flag("region-moved", f"{remembered_region} -> {choice.path}"))
+    if outline.unhidden:
+        flags.append(Flag("hidden-page", "nearly all text was hidden by the page itself; read as visible"))
     if outline.plaintext:
         flags.append(Flag("plaintext", "markup after <plaintext> is shown as text"))
     if outline.kept != seen:
@@ -128,12 +130,22 @@ def _bare(text: str, surface: Surface) -> Draft:
 def _walked(page: bytes, ignore: tuple[str, ...] = (), marked: str = "") -> tuple[LexborHTMLParser, Outline]:
     """Parse as a browser with scripts does; a page whose text is all in <noscript> as one without."""
     parser, outline = _parsed(page, ignore, marked, scripting=True)
+    visible = sum(len(r.text) for r in outline.runs if r.surface is Surface.VISIBLE)
     if outline.noscripts:
         unscripted = sum(len(_ANY_TAG.sub("", text).strip()) for _, _, text in outline.noscripts)
-        if unscripted > _NOSCRIPT_MIN and unscripted > 2 * _visible_chars(outline):
+        if unscripted > _NOSCRIPT_MIN and unscripted > 2 * visible:
             return _parsed(page, ignore, marked, scripting=False)
+    hidden = [r for r in outline.runs if r.surface is Surface.HIDDEN]
+    if hidden and sum(len(r.text) for r in hidden) > max(_HIDDEN_MIN, _HIDDEN_RATIO * visible):
+        for run in hidden:
+            run.surface = Surface.VISIBLE
+        outline.unhidden = True
     return parser, outline
 
+
+_HIDDEN_MIN: Final = 500
+_HIDDEN_RATIO: Final = 3
+"""A page with this much more hidden than visible text hides itself until a script has run, and is read as visible."""
 
 _NOSCRIPT_MIN: Final = 300
 """Characters in <noscript> from which it may be the page itself, put there for readers without scripts."""
@@ -145,10 +157,6 @@ def _parsed(page: bytes, ignore: tuple[str, ...], marked: str, *, scripting: boo
         parser.root, ignored=_matching(parser, ignore), marked=_matching(parser, (marked,)), unscripted=not scripting
     )
     return parser, outline
-
-
-def _visible_chars(outline: Outline) -> int:
-    return sum(len(r.text) for r in outline.runs if r.surface is Surface.VISIBLE)
 
 
 # -- guards ---------------------------------------------------------------------------

@@ -88,6 +88,7 @@ class Outline:
     kept: int = 0
     skipped: int = 0
     plaintext: bool = False
+    unhidden: bool = False
     frames: list[tuple[int, Box, str]] = field(default_factory=list)
     shadows: list[tuple[int, Box, str]] = field(default_factory=list)
     noscripts: list[tuple[int, Box, str]] = field(default_factory=list)

@@ -201,6 +201,12 @@ def test_a_page_behind_a_dialog_is_not_hidden_text() -> None:
     assert len(texts(html)) == 1
 
 
+def test_a_page_that_hides_itself_until_a_script_ran_is_read_as_visible_and_flagged() -> None:
+    html = f"<div style='display:none'><p>{'The rules. ' * 80}</p></div><p>Loading</p>"
+
+    assert (len(texts(html)), codes(html)) == (2, ["hidden-page"])
+
+
 def test_a_page_that_is_all_noscript_is_read_as_visible() -> None:
     html = f"<body><div id=app></div><noscript><h1>Rules</h1><p>{'Text of the page. ' * 40}</p></noscript>"
 
