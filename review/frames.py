@@ -22,7 +22,7 @@ from review.rendering import plain
 
 SALT = "review.frame"
 LIFE_S = 1800
-MAX_HTML_BYTES = 1_500_000
+MAX_HTML_BYTES = 1_000_000
 MAX_TAGS = 40_000
 
 DROPPED = (

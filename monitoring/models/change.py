@@ -23,7 +23,9 @@ class ChangeQuerySet(models.QuerySet["Change"]):
         """Changes of the user's teams' monitors; all of them for a superuser."""
         if getattr(user, "is_superuser", False):
             return self
-        return self.filter(monitor__team__members=user.pk)
+        # EXISTS keeps the queue's own index in front; a join lets SQLite start from the team and read every change.
+        mine = Monitor.objects.filter(pk=models.OuterRef("monitor_id"), team__members=user.pk)
+        return self.filter(models.Exists(mine))
 
     def waiting(self) -> ChangeQuerySet:
         """Changes that want a verdict now."""

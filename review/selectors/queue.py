@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from django.db.models import Count, F, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from monitoring.models import Change, Check, Monitor, Outcome
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 LATE_AFTER = timedelta(hours=24)
 PAGE_SIZE = 25
+CAPPED = 1000  # counting stops here and shows "999+": an exact large number costs more than it says
 HIGH = 2
 
 VIEWS: dict[str, _StrPromise] = {
@@ -178,12 +180,26 @@ def order_of(wanted: Filter) -> Order:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a change stands in its list: 1-based place (None when it isn't in it), length, and its neighbours."""
+    """Where a change stands in its list: 1-based place (None when it isn't in it), length, and its neighbours.
+
+    Place and length are counted up to CAPPED.
+    """
 
     place: int | None
     total: int
     previous: int | None
     next: int | None
+
+    @property
+    def words(self) -> str:
+        """ "3 of 9", with a plus where counting stopped; empty outside the list."""
+        if self.place is None:
+            return ""
+        return gettext("%(place)s of %(total)s") % {"place": _capped(self.place), "total": _capped(self.total)}
+
+
+def _capped(number: int) -> str:
+    return str(number) if number < CAPPED else f"{CAPPED - 1}+"
 
 
 def position(change: Change, wanted: Filter, *, user: User, now: datetime) -> Position:
@@ -196,9 +212,10 @@ def position(change: Change, wanted: Filter, *, user: User, now: datetime) -> Po
     following = after(changes, order, key).values_list("pk", flat=True).first()
     before = after(changes, order.reversed, key).values_list("pk", flat=True)
     previous = before.first()
-    total = changes.count()
+    total = changes[:CAPPED].count()
     inside = changes.filter(pk=change.pk).exists()
-    return Position(before.count() + 1 if inside else None, total, previous, following)
+    place = before[:CAPPED].count() + 1 if inside else None
+    return Position(place, total, previous, following)
 
 
 def next_after(change: Change, wanted: Filter, *, user: User, now: datetime) -> int | None:

@@ -70,8 +70,7 @@ def _position(request: HttpRequest, following: int | None, now: datetime) -> str
         return ""
     user = cast("User", request.user)
     wanted = queue.Filter.read_query(request.POST.get("in", ""))
-    where = queue.position(change_or_404(request, following), wanted, user=user, now=now)
-    return _("%(place)s of %(total)s") % {"place": where.place, "total": where.total} if where.place else ""
+    return queue.position(change_or_404(request, following), wanted, user=user, now=now).words
 
 
 def _toast(request: HttpRequest, verdict: Verdict, change: Change) -> str:
