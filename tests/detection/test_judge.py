@@ -182,3 +182,35 @@ def test_hostile_pairs_are_judged_in_bounded_time(old: str, new: str) -> None:
 
     assert time.process_time() - start < 1.5
     assert len(judgement.delta) <= MAX_DELTA_BYTES
+
+
+@pytest.mark.parametrize("sneaked", ["lia\u200bbility", "liabi\u2060lity", "liab\u0456lity", "liability\u202e"])
+def test_characters_that_cannot_be_seen_are_named(sneaked: str) -> None:
+    judgement = judged(page([*TEXT, "The liability ends."]), page([*TEXT, f"The {sneaked} ends."]))
+
+    assert judgement.kind is Kind.CONTENT
+    assert "look-alike" in {reason.code for reason in judgement.reasons}
+
+
+@pytest.mark.parametrize("how", ["hidden", 'style="display:none"', 'style="position:absolute;left:-9999px"'])
+def test_hidden_text_that_appears_on_a_short_page_is_named(how: str) -> None:
+    judgement = judged("<p>Fee: 100</p>", f"<p>Fee: 100</p><p {how}>You waive all rights</p>")
+
+    assert "hidden-text" in {reason.code for reason in judgement.reasons}
+
+
+def test_a_link_that_leads_elsewhere_is_named() -> None:
+    old = page([*TEXT, 'Read the <a href="/terms-v1.pdf">terms</a> of the harbour first.'])
+    new = page([*TEXT, 'Read the <a href="/terms-v2.pdf">terms</a> of the harbour first.'])
+
+    assert "link-target" in {reason.code for reason in judged(old, new).reasons}
+
+
+def test_one_endless_word_is_judged_in_bounded_time() -> None:
+    old, new = read(page(["a" * 2_000_000])), read(page(["a" * 2_000_000 + "b"]))
+
+    start = time.process_time()
+    judgement = judge(old, new, Memory.start(START), settings=Settings())
+
+    assert time.process_time() - start < 1.0
+    assert judgement.kind is Kind.CONTENT
