@@ -32,19 +32,24 @@ def joined(parts: Iterable[SafeString]) -> SafeString:
     return format_html_join("", "{}", ((part,) for part in parts))
 
 
-def _chip(text: str, name: str) -> SafeString:
-    """An invisible or look-alike character: named, and shown itself only where it can't steer the text around it."""
+def _chip(text: str, name: str, times: int) -> SafeString:
+    """Invisible or look-alike characters: named, and shown themselves only where they can't steer what is around them."""
     harmless = text and all(unicodedata.category(char)[0] in "LNPS" for char in text)
     shown = format_html("{}", text) if harmless else ""
     if run := _RUN.fullmatch(name):
         name = _("%(name)s and %(n)s more") % {"name": run[1], "n": run[2]} + run[3]
+    if times > 1:
+        name = f"{name} ×{times}"
     return format_html('<span class="odd">{}<span class="chip">{}</span></span>', shown, name)
 
 
-def _piece(segment: Sequence[str]) -> SafeString:
-    if segment[0] == "!":
-        return _chip(segment[1], segment[2] if len(segment) > 2 else "")
-    return format_html("{}", segment[1])
+def _pieces(segments: Iterable[Sequence[str]]) -> SafeString:
+    """Segments of one side as text, equal characters in a row as one chip."""
+    parts: list[SafeString] = []
+    for name, group in groupby(segments, key=lambda s: (s[2] if len(s) > 2 else "") if s[0] == "!" else None):
+        run = [segment[1] for segment in group]
+        parts.append(format_html("{}", "".join(run)) if name is None else _chip("".join(run), name, len(run)))
+    return joined(parts)
 
 
 def _side(segment: Sequence[str]) -> str:
@@ -72,7 +77,7 @@ def segments_html(
     for side, group in groupby(segments, key=_side):
         if side not in only:
             continue
-        inner = joined(_piece(segment) for segment in group)
+        inner = _pieces(group)
         parts.append(inner if side == "=" else _mark(side, inner, spoken=spoken, whole=whole))
     return joined(parts)
 
@@ -204,8 +209,8 @@ def _reworded(block: dict[str, Json], *, spoken: bool) -> SafeString:
 
 
 def _rewritten(block: dict[str, Json], *, spoken: bool) -> SafeString:
-    before = _mark("-", joined(_piece(s) for s in block.get("before", [])), spoken=spoken)
-    after = _mark("+", joined(_piece(s) for s in block.get("after", [])), spoken=spoken)
+    before = _mark("-", _pieces(block.get("before", [])), spoken=spoken)
+    after = _mark("+", _pieces(block.get("after", [])), spoken=spoken)
     inner = format_html(
         '<div class="rewrite"><div><span class="lbl" aria-hidden="true">{}</span>'
         '<p><bdi>{}</bdi></p></div><div><span class="lbl" aria-hidden="true">{}</span><p><bdi>{}</bdi></p></div></div>',

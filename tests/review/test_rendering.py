@@ -94,6 +94,17 @@ def test_invisible_and_look_alike_characters_are_named(char: str, shown: bool) -
     assert (char in html) is shown
 
 
+def test_equal_characters_in_a_row_are_one_chip() -> None:
+    space = ["!", "\u200b", "U+200B ZERO WIDTH SPACE", "+"]
+    soup = printed(block(segments=[["=", "pay"], space, space, space, ["+", "now"], space]))
+
+    assert [chip.get_text() for chip in soup.select(".chip")] == [
+        "U+200B ZERO WIDTH SPACE ×3",
+        "U+200B ZERO WIDTH SPACE",
+    ]
+    assert "\u200b" not in soup.get_text()
+
+
 def test_hidden_text_carries_its_label() -> None:
     assert "Hidden text changed" in printed(block(surface="hidden")).get_text()
 
