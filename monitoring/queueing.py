@@ -106,6 +106,9 @@ def mail_waits(*, now: datetime) -> bool:
 
 periodic("wake-snoozed", 30, "monitoring.services.changes.wake_snoozed")
 periodic("outbox", 5, "monitoring.services.outbox.send_due", when="monitoring.queueing.mail_waits")
+periodic(
+    "first-looks", 10, "monitoring.services.refetch.first_looks", when="monitoring.services.refetch.any_first_look"
+)
 periodic("mend-plans", 3_600, "monitoring.services.schedule.mend_plans")
 periodic("retention", 86_400, "monitoring.services.retention.sweep")
 

@@ -76,12 +76,10 @@ def start_run(
 def first_look(monitor: Monitor) -> None:
     """Quiet re-fetches of a page that was just read for the first time; they propose nothing, the memory learns from them.
 
-    Call it inside the transaction that records the first capture.
+    Call it inside the transaction that records the first capture. A periodic job works them off: after an import
+    there are thousands, which must not stand before the checks in the broker.
     """
-    from monitoring.queueing import enqueue_calibration
-
-    run = CalibrationRun.objects.create(monitor=monitor, basis=CalibrationRun.Basis.FIRST_LOOK, fetches=FIRST_LOOK)
-    transaction.on_commit(lambda: enqueue_calibration(run.pk))
+    CalibrationRun.objects.create(monitor=monitor, basis=CalibrationRun.Basis.FIRST_LOOK, fetches=FIRST_LOOK)
 
 
 def run(

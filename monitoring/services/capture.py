@@ -217,6 +217,8 @@ class _Batch:
             finding = judge_capture(monitor, outcome, rules=rules, now=now)
             if self._wants_second_look(monitor, finding):
                 self.doubtful[monitor.pk] = finding
+                if monitor.stage:  # while it waits it is no suspect
+                    schedule.enter_stage(monitor.pk, self.token, schedule.CAREFUL, now=now)
                 return
         self._record(monitor, finding)
 

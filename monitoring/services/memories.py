@@ -24,6 +24,7 @@ FIRST_CAPTURE = "first-capture"
 OUR_CHANGE = "our-change"
 RESTARTS = (FIRST_CAPTURE, OUR_CHANGE)
 MOST_QUIET_SLOTS = 300
+MOST_TEXTS = 1_000  # of the memory's own bound; a fold drops the oldest above that
 _MOST_MOVES = 0xFFFF
 _GOOD = (Outcome.NONE, Outcome.NOISE, Outcome.CONTENT, Outcome.FIELD)
 
@@ -77,6 +78,17 @@ def with_quiet_slots(memory: Memory, packed: bytes) -> Memory:
     return replace(memory, slots=slots)
 
 
+def _after_quiet(memory: Memory, delta: bytes, at: datetime) -> Memory:
+    """The memory once two quiet fetches differed by `delta`: these slots move, these texts were shown.
+
+    Not a fold: the delta is between two fetches and not against the baseline, so a slot that it does not name has
+    not gone back to the baseline's text.
+    """
+    seen = Memory.start(at).fold(delta, at, rebased=False, quiet=True)
+    memory = with_quiet_slots(memory, pack_slots(seen.slots))
+    return replace(memory, texts={**seen.texts, **memory.texts}) if len(memory.texts) < MOST_TEXTS else memory
+
+
 def _checks(monitor_id: int) -> QuerySet[Check]:
     return Check.objects.filter(monitor_id=monitor_id, outcome__in=_GOOD)
 
@@ -94,8 +106,8 @@ def _folded(memory: Memory, checks: QuerySet[Check], quiet: Sequence[tuple[bytes
     rows = checks.order_by("check_no").values_list("delta", "started_at", "rebased", "quiet_slots")
     for delta, at, rebased, quiet_slots in rows.iterator(chunk_size=500):
         while waiting and waiting[0][1] <= at:
-            memory = memory.fold(*waiting.popleft(), rebased=False, quiet=True)
+            memory = _after_quiet(memory, *waiting.popleft())
         memory = with_quiet_slots(memory, bytes(quiet_slots)).fold(bytes(delta), at, rebased=rebased)
     for seen, at in waiting:
-        memory = memory.fold(seen, at, rebased=False, quiet=True)
+        memory = _after_quiet(memory, seen, at)
     return memory

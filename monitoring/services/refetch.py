@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from monitoring.detection.blocks import Reading
@@ -23,6 +24,8 @@ from monitoring.services.judge import html_of, page_facts
 from monitoring.services.rules import Rules, rules_of
 
 LONGEST_PAUSE_S = 5.0
+FIRST_LOOKS_S = 8.0  # at a time, so that checks get their turn between
+MOST_FIRST_LOOKS = 50
 
 
 def work(run_id: int) -> str:
@@ -50,6 +53,28 @@ def work(run_id: int) -> str:
         now=timezone.now,
         before=_baseline(monitor, rules) if row.basis == CalibrationRun.Basis.FIRST_LOOK else None,
     )
+
+
+def first_looks(*, now: datetime, budget_s: float = FIRST_LOOKS_S) -> int:
+    """Work off first looks that wait, oldest first, for so many seconds; how many ended."""
+    ends = time.monotonic() + budget_s
+    done = 0
+    for run_id in _waiting_first_looks().values_list("pk", flat=True)[:MOST_FIRST_LOOKS]:
+        if time.monotonic() >= ends:
+            break
+        work(run_id)
+        done += 1
+    return done
+
+
+def any_first_look(*, now: datetime) -> bool:
+    """Whether a first look waits."""
+    return _waiting_first_looks().exists()
+
+
+def _waiting_first_looks() -> QuerySet[CalibrationRun]:
+    waiting = CalibrationRun.objects.filter(state=CalibrationRun.State.WAITING)
+    return waiting.filter(basis=CalibrationRun.Basis.FIRST_LOOK).order_by("pk")
 
 
 def _read(html: str, monitor: Monitor, rules: Rules) -> Reading:

@@ -32,6 +32,7 @@ class Cluster:
             "TIDELINE_WORKERS": "2",
             "DJANGO_SETTINGS_MODULE": os.environ.get("DJANGO_SETTINGS_MODULE", "config.settings"),
         }
+        self.lose_messages: Callable[[], object] = lambda: self.execute("DELETE FROM django_q_ormq")
         self.log = folder / "cluster.log"
         self._group: subprocess.Popen[bytes] | None = None
 

@@ -8,8 +8,13 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from monitoring.detection.blocks import Reading
+from monitoring.detection.judge import observe
+from monitoring.detection.memory import Memory
+from monitoring.detection.read import read
 from monitoring.models import Change, Check, Monitor, MonitorMemory, Site, Snapshot
 from monitoring.services import capture, memories, schedule
+from tests.factories import NOW
 from tests.monitoring.conftest import visit
 from tests.monitoring.site import LocalSite
 from tests.monitoring.test_pipeline import CLAUSES, page
@@ -126,6 +131,23 @@ def test_the_second_fetch_waits_for_the_sites_slot(watch: Watch, site: LocalSite
     assert (first, second) == (4, 14)
 
 
+def test_quiet_fetches_say_nothing_of_slots_that_they_do_not_name() -> None:
+    def reading(clause: str, quote: str) -> Reading:
+        return read(f"<main><p class=a>{clause}</p><p class=b>{quote}</p></main>")
+
+    base, edited = reading("Kept for a year.", QUOTES[0]), reading("Kept for one year.", QUOTES[0])
+    memory = Memory.start(NOW).fold(observe(base, edited), NOW, rebased=False)
+    quiet = observe(reading("Kept for one year.", QUOTES[1]), reading("Kept for one year.", QUOTES[2]))
+
+    after = memories._after_quiet(memory, quiet, NOW)
+
+    clause, quote = (next(b for b in edited.blocks if b.text.startswith(start)) for start in ("Kept", "My"))
+    assert after.slot(clause.slot) == memory.slot(clause.slot)
+    assert after.slot(quote.slot).quiet_moves == 1
+    assert after.text(QUOTES[2]) is not None
+    assert after.visits == memory.visits
+
+
 def test_memory_with_quiet_slots_can_be_built_again(watch: Watch, site: LocalSite) -> None:
     monitor = watch("/a", quoting(0))
     visit(monitor)
@@ -137,6 +159,28 @@ def test_memory_with_quiet_slots_can_be_built_again(watch: Watch, site: LocalSit
 
     assert Check.objects.exclude(quiet_slots=b"").exists()
     assert memories.rebuild(monitor.pk, until=stored.folded_check_no).to_bytes() == bytes(stored.data)
+
+
+def test_while_it_waits_for_a_second_look_a_monitor_is_no_suspect(
+    watch: Watch, site: LocalSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monitor = watch("/a", page())
+    visit(monitor)
+    site.put("/a", page(clauses=CLAUSES[1:]))
+    Monitor.objects.update(stage=schedule.CAREFUL)
+    stages: list[str] = []
+    waves = capture._Batch._second_waves
+
+    def look(batch: Any) -> Any:
+        stages.append(Monitor.objects.get().stage)
+        return waves(batch)
+
+    monkeypatch.setattr(capture._Batch, "_second_waves", look)
+
+    visit(monitor)
+
+    assert stages == [schedule.CAREFUL]
+    assert monitor.stage == ""
 
 
 def test_a_kill_between_the_two_fetches_leaves_nothing_behind(
