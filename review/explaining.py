@@ -86,6 +86,14 @@ def _flapping(data: Data) -> Sentence:
     )
 
 
+def _look_alike(data: Data) -> Sentence:
+    n = _number(data, "blocks")
+    strong = ngettext(
+        "%(n)s block with invisible or look-alike characters", "%(n)s blocks with invisible or look-alike characters", n
+    )
+    return Sentence(strong % {"n": n}, "")
+
+
 def _redirected(data: Data) -> Sentence:
     return Sentence(_("Another host:"), _("the page is now served from %(host)s") % {"host": data.get("host", "?")})
 
@@ -182,6 +190,7 @@ TOLD: dict[str, Callable[[Data], Sentence]] = {
     "embedded-text": lambda data: Sentence(_("Embedded text changed"), ""),
     "style-text": lambda data: Sentence(_("Text made by a style sheet changed"), ""),
     "link-target": lambda data: Sentence(_("A link leads elsewhere"), ""),
+    "look-alike": _look_alike,
 }
 
 

