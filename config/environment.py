@@ -56,6 +56,21 @@ def numbers(name: str, *, low: int, high: int) -> list[int]:
     return found
 
 
+def places(name: str) -> list[str]:
+    """A comma-separated list of HOST:PORT, lower-case; IPv6 addresses stand in brackets and come back without."""
+    found = []
+    for word in words(name):
+        try:
+            parts = urlsplit(f"//{word}")
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host, port = None, None
+        if not host or not port or "@" in word or parts.path or parts.query or parts.fragment:
+            raise EnvironmentProblem(name, f"contains {word!r}; expected HOST:PORT such as proxy.internal:3128")
+        found.append(f"{host}:{port}")
+    return found
+
+
 def words(name: str, default: str = "") -> list[str]:
     """A comma-separated list."""
     return [part.strip() for part in text(name, default).split(",") if part.strip()]

@@ -153,7 +153,8 @@ AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]  # the pair: a name alone would let anybody lock anybody out
 AXES_RESET_ON_SUCCESS = True
-AXES_IPWARE_PROXY_COUNT = env.number("TIDELINE_PROXY_COUNT", 0, low=0, high=5)
+PROXY_COUNT = env.number("TIDELINE_PROXY_COUNT", 0, low=0, high=5)
+AXES_CLIENT_IP_CALLABLE = "review.visitor.address_of"
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 AXES_LOCKOUT_TEMPLATE = "registration/locked.html"
@@ -271,7 +272,7 @@ FETCH_CONCURRENCY = env.number("TIDELINE_FETCH_CONCURRENCY", 20, low=1, high=200
 CONFIRM_DELAY_S = env.number("TIDELINE_CONFIRM_DELAY_S", 4, low=0, high=60)
 EXTRA_PORTS = env.numbers("TIDELINE_EXTRA_PORTS", low=1, high=65535)
 # Proxies of vantages that may stand on private addresses, as host:port; any other proxy has to be public.
-TRUSTED_PROXIES = env.words("TIDELINE_TRUSTED_PROXIES")
+TRUSTED_PROXIES = env.places("TIDELINE_TRUSTED_PROXIES")
 # Workers reach the product's own sample pages here; another machine's workers need the web address.
 SAMPLE_ORIGIN = env.text(
     "TIDELINE_SAMPLE_ORIGIN", APP_ORIGIN if APP_ORIGIN.startswith("http://") else "http://127.0.0.1:8000"
@@ -285,7 +286,7 @@ if TEST_ALLOWED_ADDRESSES and PRODUCTION:
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "formatters": {"line": {"()": "config.logs.OneLine", "format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.text("TIDELINE_LOG_LEVEL", "WARNING")},
     "loggers": {
@@ -295,4 +296,5 @@ LOGGING = {
     },
 }
 
-SILENCED_SYSTEM_CHECKS: list[str] = []
+# Other services of the same domain are not ours to force onto https, and a preload list is for whole domains.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]

@@ -31,6 +31,9 @@ def start(**environment: str) -> subprocess.CompletedProcess[str]:
         ({"TIDELINE_WORKERS": "0"}, "TIDELINE_WORKERS is 0; expected 1 to 64"),
         ({"TIDELINE_WORKERS": "two"}, "TIDELINE_WORKERS is 'two'; expected a whole number"),
         ({"TIDELINE_EXTRA_PORTS": "8080,http"}, "TIDELINE_EXTRA_PORTS contains 'http'"),
+        ({"TIDELINE_TRUSTED_PROXIES": "proxy.internal"}, "TIDELINE_TRUSTED_PROXIES contains 'proxy.internal'"),
+        ({"TIDELINE_TRUSTED_PROXIES": "p:80,u:pw@p:81"}, "TIDELINE_TRUSTED_PROXIES contains 'u:pw@p:81'"),
+        ({"TIDELINE_TRUSTED_PROXIES": "p:99999"}, "TIDELINE_TRUSTED_PROXIES contains 'p:99999'"),
         ({"TIDELINE_DATABASE": "mysql://x/y"}, "TIDELINE_DATABASE has the scheme 'mysql'"),
         ({"TIDELINE_DATABASE": "postgresql://localhost"}, "TIDELINE_DATABASE names no database"),
         ({"TIDELINE_ORIGIN": "watch.example.org"}, "TIDELINE_ORIGIN is 'watch.example.org'"),
@@ -75,3 +78,45 @@ def test_secrets_may_come_from_a_file(tmp_path: Path) -> None:
     )
 
     assert found.stdout.strip() == "from-a-file" * 6
+
+
+def test_trusted_proxies_are_written_as_the_guard_compares_them() -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", "import config.settings as s; print(s.TRUSTED_PROXIES)"],
+        cwd=ROOT,
+        env={
+            "PATH": os.environ["PATH"],
+            "TIDELINE_DATA": "var/settings-test",
+            "TIDELINE_TRUSTED_PROXIES": "Proxy.Internal:3128, [fd00::1]:8080",
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert found.stdout.strip() == "['proxy.internal:3128', 'fd00::1:8080']"
+
+
+PRODUCTION = {
+    "TIDELINE_PRODUCTION": "1",
+    "TIDELINE_SECRET_KEY": "".join(chr(33 + 7 * i % 90) for i in range(64)),
+    "TIDELINE_ORIGIN": "https://watch.example.org",
+    "TIDELINE_FRAME_ORIGIN": "https://frames.example.net",
+    "TIDELINE_SMTP_HOST": "mail.example.org",
+    "TIDELINE_PROXY_COUNT": "1",
+    "TIDELINE_TRUST_FORWARDED_PROTO": "1",
+}
+
+
+def test_a_production_environment_passes_the_deployment_checks(tmp_path: Path) -> None:
+    found = subprocess.run(
+        [sys.executable, "-W", "error", "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "TIDELINE_DATA": str(tmp_path), **PRODUCTION},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert found.returncode == 0, found.stderr
+    assert "no issues" in found.stdout
