@@ -43,11 +43,11 @@ def _chip(text: str, name: str, times: int) -> SafeString:
     return format_html('<span class="odd">{}<span class="chip">{}</span></span>', shown, name)
 
 
-def _pieces(segments: Iterable[Sequence[str]]) -> SafeString:
-    """Segments of one side as text, equal characters in a row as one chip."""
+def _pieces(segments: Iterable[Sequence[str]], exact: int = 1) -> SafeString:
+    """Segments of one side as text, equal characters in a row as one chip; `exact` is where that side's spelling is."""
     parts: list[SafeString] = []
     for name, group in groupby(segments, key=lambda s: (s[2] if len(s) > 2 else "") if s[0] == "!" else None):
-        run = [segment[1] for segment in group]
+        run = [s[exact] if s[0] == "=" and len(s) == 4 else s[1] for s in group]
         parts.append(format_html("{}", "".join(run)) if name is None else _chip("".join(run), name, len(run)))
     return joined(parts)
 
@@ -74,10 +74,11 @@ def segments_html(
 ) -> SafeString:
     """Segments as marked text; `only` picks the sides ("=-" is the old text), `whole` marks an entire block."""
     parts: list[SafeString] = []
+    exact = {"=-": 2, "=+": 3}.get(only, 1)
     for side, group in groupby(segments, key=_side):
         if side not in only:
             continue
-        inner = _pieces(group)
+        inner = _pieces(group, exact)
         parts.append(inner if side == "=" else _mark(side, inner, spoken=spoken, whole=whole))
     return joined(parts)
 

@@ -199,6 +199,15 @@ def test_text_that_readers_do_not_see_carries_its_label(surface: str, label: str
     assert {tag.get_text() for tag in shown} == {expected}
 
 
+def test_side_by_side_each_text_is_exact() -> None:
+    segments = [["=", "the code", "the code", "the code "], ["+", "of conduct"], ["=", " It.", ". It.", ". It."]]
+    html, _cut = rendering.split_html({"blocks": [block(segments=segments)]}, spoken=False)
+
+    left, right = BeautifulSoup(html, "html.parser").select(".l, .rt")
+    assert left.get_text() == "the code. It."
+    assert right.get_text() == "the code of conduct. It."
+
+
 def test_side_by_side_a_rewritten_text_is_marked_as_a_whole() -> None:
     row = block("rewritten", segments=[], before=[["-", "All of it."]], after=[["+", "Something else."]])
     html, _cut = rendering.split_html({"blocks": [row]})
