@@ -12,7 +12,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
@@ -20,7 +19,9 @@ from django.views.decorators.http import require_GET, require_POST
 from monitoring.models import Monitor, MonitorState, PageType, Site
 from monitoring.services import monitors as service
 from review import wording
+from review.entries import line_of
 from review.selectors import history, keyset
+from review.views import parameters
 from review.views.access import deciding, monitor_or_404
 
 if TYPE_CHECKING:
@@ -54,10 +55,10 @@ def monitor_list(request: HttpRequest) -> HttpResponse:
         kept["q"] = query
     if state in MonitorState.values:
         found, kept["state"] = found.filter(state=state), state
-    if site.isascii() and site.isdigit():
-        found, kept["site"] = found.filter(site=int(site)), site
-    if page_type.isascii() and page_type.isdigit():
-        found, kept["type"] = found.filter(page_type=int(page_type)), page_type
+    if (site_id := parameters.whole_number(site)) is not None:
+        found, kept["site"] = found.filter(site=site_id), site
+    if (type_id := parameters.whole_number(page_type)) is not None:
+        found, kept["type"] = found.filter(page_type=type_id), page_type
     page = keyset.page(
         found, ORDER, size=50, after_cursor=request.GET.get("after", ""), before_cursor=request.GET.get("before", "")
     )
@@ -110,10 +111,7 @@ def monitor_page(request: HttpRequest, pk: int) -> HttpResponse:
     span_name = request.GET.get("span", "365")
     span = RANGES.get(span_name, RANGES["365"])
     kind = request.GET.get("kind", "") if request.GET.get("kind", "") in history.HISTORY_KINDS else ""
-    before = parse_datetime(request.GET.get("before", "").replace(" ", "+")) if request.GET.get("before") else None
-    entries, older = history.history(
-        monitor, kind=kind, before=before if before and timezone.is_aware(before) else None
-    )
+    entries, older = history.history(monitor, kind=kind, before=parameters.moment(request.GET.get("before", "")))
     counts = history.counts_by_outcome(monitor, since=now - history.YEAR)
     states = dict(monitor.changes.values_list("state").annotate(n=Count("pk")).order_by())
     last = monitor.checks.defer("delta").order_by("-started_at", "-pk").first()
@@ -147,7 +145,7 @@ def monitor_page(request: HttpRequest, pk: int) -> HttpResponse:
                 (name, label, f"{here}?{urlencode({'span': name, 'kind': kind})}")
                 for name, label in (("30", _("30 days")), ("90", _("90 days")), ("365", _("12 months")))
             ],
-            "entries": entries,
+            "entries": [line_of(entry) for entry in entries],
             "older": f"{here}?{urlencode({'kind': kind, 'before': older.isoformat()})}" if older else "",
             "kind": kind,
             "kinds": [
