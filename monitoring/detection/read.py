@@ -408,14 +408,15 @@ def _blocks(outline: Outline, choice: Choice, extras: list[tuple[int, Box, list[
     counts: dict[str, int] = {}
     drafts: list[Draft] = []
     lang = outline.lang.split("-")[0].lower() if outline.lang else ""
-    main, furniture = Region.MAIN, Region.FURNITURE
+    main, furniture, visible, link = Region.MAIN, Region.FURNITURE, Surface.VISIBLE, Surface.LINK
+    triples: Iterable[tuple[Run, str, bool]]
     if extras:
         triples = _interleaved(outline, choice, extras)
     else:
-        triples = ((run, run.box.path, kept) for run, kept in zip(outline.runs, choice.keep, strict=True))
+        triples = zip(outline.runs, [run.box.path for run in outline.runs], choice.keep, strict=True)
     for run, path, kept in triples:
         text, surface, link_chars = run.text, run.surface, run.link_chars
-        key = path if surface is Surface.VISIBLE else f"{path}>{surface}"
+        key = path if surface is visible else f"{path}>{surface}"
         number = counts.get(key, 0)
         counts[key] = number + 1
         hrefs = run.hrefs
@@ -431,9 +432,7 @@ def _blocks(outline: Outline, choice: Choice, extras: list[tuple[int, Box, list[
             )
         if hrefs:
             slot, target = f"{key}>link[{number}]", hrefs[0] if len(hrefs) == 1 else " ".join(hrefs)
-            drafts.append(
-                Draft(target, run.tag, path, slot, region, Surface.LINK, 1.0, run.list_id, 0, lang, "latin", hrefs)
-            )
+            drafts.append(Draft(target, run.tag, path, slot, region, link, 1.0, run.list_id, 0, lang, "latin", hrefs))
     return freeze(drafts)
 
 
