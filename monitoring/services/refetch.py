@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -24,6 +24,7 @@ from monitoring.services.judge import html_of, page_facts
 from monitoring.services.rules import Rules, rules_of
 
 LONGEST_PAUSE_S = 5.0
+MOMENTS = timedelta(seconds=15)
 FIRST_LOOKS_S = 8.0  # at a time, so that checks get their turn between
 MOST_FIRST_LOOKS = 50
 
@@ -88,8 +89,8 @@ def _read(html: str, monitor: Monitor, rules: Rules) -> Reading:
 
 
 def _baseline(monitor: Monitor, rules: Rules) -> tuple[Reading, datetime] | None:
-    """The capture that a first look follows."""
-    if monitor.baseline is None:
+    """The capture that a first look follows, if it was taken moments ago: what differs from an older one may be a change."""
+    if monitor.baseline is None or monitor.baseline.taken_at < timezone.now() - MOMENTS:
         return None
     return _read(html_of(monitor.baseline), monitor, rules), monitor.baseline.taken_at
 

@@ -13,7 +13,7 @@ import pytest
 from tests.monitoring.cluster import Cluster
 from tests.monitoring.site import LocalSite
 
-MONITORS = 80
+MONITORS = 60
 KILLS = 3
 
 pytestmark = pytest.mark.slow
@@ -86,6 +86,8 @@ def _kill_and_recover(cluster: Cluster, site: LocalSite) -> None:
     cluster.start()
     cluster.wait(lambda: _done(cluster, 1) == MONITORS, what="every first visit")
 
+    # A page that changes during its first look would be taken for one that changes by itself.
+    cluster.wait(lambda: cluster.count(_FIRST_LOOKS) == 0, what="every first look")
     for n, path in enumerate(paths):
         site.put(path, _page(n, "is kept for ever"))
     cluster.execute("UPDATE monitoring_monitor SET next_check_at = last_checked_at")
@@ -110,6 +112,9 @@ def _kill_and_recover(cluster: Cluster, site: LocalSite) -> None:
     assert cluster.count("SELECT count(*) FROM monitoring_snapshot") == 2 * MONITORS
     assert cluster.count("SELECT count(*) FROM monitoring_monitor WHERE quarantined_at IS NOT NULL") == 0
     assert "damaged" not in cluster.manage("verify")
+
+
+_FIRST_LOOKS = "SELECT count(*) FROM monitoring_calibrationrun WHERE state IN ('waiting', 'running')"
 
 
 def _done(cluster: Cluster, visits: int) -> int:
