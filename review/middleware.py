@@ -17,8 +17,11 @@ type Handler = Callable[[HttpRequest], HttpResponse]
 
 def is_frame_host(request: HttpRequest) -> bool:
     """Whether the request came to the host that only serves snapshot frames."""
-    host = request.META.get("HTTP_HOST", "")
-    return bool(host) and urlsplit(f"//{host}").hostname == urlsplit(settings.FRAME_ORIGIN).hostname
+    name = request.META.get("HTTP_HOST", "").lower()
+    if not name.endswith("]"):
+        name = name.rpartition(":")[0] if ":" in name else name
+    # `frames.example.` is the same host to a name server; Django lets it pass as well.
+    return name.removesuffix(".").strip("[]") == urlsplit(settings.FRAME_ORIGIN).hostname
 
 
 class FrameHost:

@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import override_settings
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from tests.e2e import seed
@@ -18,6 +18,9 @@ from tests.e2e.browser import launch_options
 
 # Playwright's sync API runs an event loop in this thread; the rows are read between its calls, never inside.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+
+
+expect.set_options(timeout=15_000)  # a busy machine is slow, not wrong
 
 
 @pytest.fixture(scope="session")
@@ -65,7 +68,7 @@ def open_as(chromium: Browser, site: str, people: dict[str, User]) -> Iterator[O
 
     def opened(name: str = "ines", **options: Any) -> Page:
         context = chromium.new_context(**{"viewport": {"width": 1440, "height": 900}, "locale": "en-GB", **options})
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(30_000)
         contexts.append(context)
         page = context.new_page()
         page.goto(f"{site}/login/")

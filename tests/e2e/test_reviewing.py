@@ -30,13 +30,14 @@ def test_read_dismiss_undo_approve_with_one_key_each(open_as: Open, site: str) -
     page = open_as()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
+    page.clock.install()
     page.goto(f"{site}/queue/")
     assert count(page) == "9"
     first = page.inner_text(".q-title a >> nth=0")
     page.click("[data-start]")
     expect(page.locator("h1")).to_contain_text(first)
     expect(page.locator(".diff ins").first).to_be_visible()
-    page.wait_for_timeout(1600)  # below that, nobody has read anything
+    page.clock.fast_forward(2000)  # below 1.5 s nobody has read anything
 
     page.keyboard.press("d")
     expect(page.locator("[data-waiting]")).to_have_text("8")
@@ -47,7 +48,7 @@ def test_read_dismiss_undo_approve_with_one_key_each(open_as: Open, site: str) -
     page.keyboard.press("u")
     expect(page.locator("h1")).to_contain_text(first)
     expect(page.locator("[data-waiting]")).to_have_text("9")
-    page.wait_for_timeout(1600)
+    page.clock.fast_forward(2000)
 
     page.keyboard.press("a")
     expect(page.locator("[data-waiting]")).to_have_text("8")
@@ -93,7 +94,6 @@ def test_places_move_the_snapshot_along(open_as: Open, site: str) -> None:
     expect(page.locator(".b.now")).to_have_id("p2")
     expect(page.locator("[data-place-n]")).to_have_text("2")
     snapshot = next(f for f in page.frames if "/frame/" in f.url)
-    page.wait_for_function("() => true")
     expect(frame.locator("#p2")).to_be_in_viewport()
     assert snapshot.url.endswith("#p2")
 
@@ -162,7 +162,7 @@ def test_keys_are_ignored_while_typing_and_can_be_switched_off(open_as: Open, si
     start(page, site)
     page.keyboard.press("a")
     page.keyboard.press("d")
-    page.wait_for_timeout(300)
+    page.goto(f"{site}/verdicts/")
 
     assert not Verdict.objects.exists()
 
