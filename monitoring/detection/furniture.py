@@ -216,5 +216,11 @@ def teasers(runs: list[Run], mass: list[float]) -> list[tuple[int, int]]:
 
 
 def is_meta(box: Box) -> bool:
+    """Whether the element is named as a line about the text: its date, author, credits, counts."""
     attrs = box.attrs
-    return bool(attrs) and _META_NAMES.search(f"{attrs.get('class') or ''} {attrs.get('id') or ''}".lower()) is not None
+    return bool(attrs) and _is_meta_name(attrs.get("class") or "", attrs.get("id") or "")
+
+
+@lru_cache(maxsize=4096)
+def _is_meta_name(classes: str, ident: str) -> bool:
+    return _META_NAMES.search(f"{classes[:300]} {ident[:100]}".lower()) is not None
