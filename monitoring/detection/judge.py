@@ -70,11 +70,11 @@ def judge(
     score = combined([e.weight for e in open_edits])
     far = bits > settings.threshold and _any_main(open_edits, old, new, settings.cut * FAR_SHARE)
     kind = Kind.CONTENT if score >= settings.cut or far else Kind.NOISE
-    if kind is Kind.NOISE:
-        edits = [e if e.explained else replace(e, explained=LOW) for e in edits]
     state = memory.state
     if kind is Kind.CONTENT:
         state = _state(state, edits, facts, scene, pairing)
+    limit = settings.cut * FAR_SHARE if kind is Kind.CONTENT else 1.0
+    edits = [_slight(e, old, new, limit, kind) for e in edits]
     delta = encode_delta(_moves(edits, old, new), state=state, rebased=kind is Kind.CONTENT)
     reasons = _reasons(kind, score, bits, edits, facts, scene, old_at, now, state)
     return Judgement(
@@ -117,6 +117,23 @@ def _edits(facts: list[Facts], scene: Scene, pairing: Pairing, weights: Weights)
         edits.append(Edit(f.kind, f.old, f.new, code, round(weight, 4)))
     edits += [_moved(o, n, scene) for o, n in pairing.moved]
     return edits
+
+
+def _slight(edit: Edit, old: Reading, new: Reading, limit: float, kind: Kind) -> Edit:
+    """The edit with the reason why it does not count, when it weighs no more than `limit`.
+
+    Beside a change of substance only what stands in a place with a telling name is set aside; the rest is shown.
+    """
+    if edit.explained or edit.weight > limit:
+        return edit
+    place = rules.place_of((new.blocks[edit.new] if edit.new >= 0 else old.blocks[edit.old]).path)
+    if place.consent:
+        return replace(edit, explained="consent")
+    if place.advert or place.related:
+        return replace(edit, explained="advert")
+    if place.structure or place.chrome:
+        return replace(edit, explained="furniture")
+    return edit if kind is Kind.CONTENT else replace(edit, explained=LOW)
 
 
 def _moved(o: int, n: int, scene: Scene) -> Edit:

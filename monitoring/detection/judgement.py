@@ -37,8 +37,9 @@ class Reason:
 class Edit:
     """One block edit: indexes into the two readings' blocks (-1 where there is no side).
 
-    `explained` names the rule that calls it noise (`volatile-pattern`, `volatile-slot`, `return`,
-    `rotation`, `reorder`, `moved`, `furniture`, `consent`, `variant`, `ignore-rule`); empty means substance.
+    `explained` names the rule that calls it noise (see `explain.RULES`: `volatile-pattern`, `volatile-slot`, `rotation`,
+    `consent` ...), or why it weighs too little to count: `furniture`, `advert`, `below-cut`. Empty means substance.
+    `weight` is its substance in [0, 1], 0 where a rule explains it.
     """
 
     kind: EditKind

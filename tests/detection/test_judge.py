@@ -214,3 +214,12 @@ def test_one_endless_word_is_judged_in_bounded_time() -> None:
 
     assert time.process_time() - start < 1.0
     assert judgement.kind is Kind.CONTENT
+
+
+def test_a_menu_entry_beside_a_clause_is_set_aside_and_named() -> None:
+    menu = "<nav><ul><li><a href=/a>Boats</a><li><a href=/b>Prices</a></ul></nav>"
+    more = menu.replace("<li><a href=/b>", "<li><a href=/c>Shop</a><li><a href=/b>")
+    judgement = judged(page([*TEXT, CLAUSE], before=menu), page([*TEXT, CLAUSE.replace("not ", "")], before=more))
+
+    assert judgement.reasons[0].data["blocks"] == 1
+    assert "left-out-furniture" in {reason.code for reason in judgement.reasons}
