@@ -17,7 +17,7 @@ type Handler = Callable[[HttpRequest], HttpResponse]
 
 def is_frame_host(request: HttpRequest) -> bool:
     """Whether the request came to the host that only serves snapshot frames."""
-    name = request.META.get("HTTP_HOST", "").lower()
+    name: str = request.META.get("HTTP_HOST", "").lower()
     if not name.endswith("]"):
         name = name.rpartition(":")[0] if ":" in name else name
     # `frames.example.` is the same host to a name server; Django lets it pass as well.

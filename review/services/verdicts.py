@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from django.core.exceptions import SuspiciousOperation
 from django.db import IntegrityError, transaction
 
 from monitoring.models import Change
@@ -71,6 +72,10 @@ class Stale:
     version: int
 
 
+class KeyTakenError(SuspiciousOperation, ValueError):
+    """A key came back for another change or from another person: no form of ours does that, the answer is 400."""
+
+
 type Outcome = Recorded | Taken | Stale
 
 
@@ -85,9 +90,10 @@ def standing_verdict(change_id: int) -> Verdict | None:
 
 
 def last_undoable(actor: User) -> Verdict | None:
-    """What the person's undo would take back: their newest verdict or snooze that stands."""
+    """What the person's undo would take back: their newest verdict or snooze that stands, in a team they are still in."""
     return (
         Verdict.objects.filter(actor=actor, action__in=(*STATES, Verdict.Action.SNOOZE), undone_by__isnull=True)
+        .filter(change__in=Change.objects.visible_to(actor))
         .select_related("change__monitor__site")
         .order_by("-pk")
         .first()
@@ -105,7 +111,7 @@ def _repeat_of(key: str, change_id: int, actor: User) -> Recorded | None:
     if earlier is None:
         return None
     if earlier.change_id != change_id or earlier.actor_id != actor.pk:
-        raise ValueError("an idempotency key belongs to one form of one person")
+        raise KeyTakenError("an idempotency key belongs to one form of one person")
     return Recorded(earlier, repeated=True)
 
 

@@ -17,6 +17,7 @@ from monitoring.models import CalibrationRun, Monitor, PageType
 from monitoring.services import calibrate
 from review import charts, roles
 from review.selectors import learning
+from review.views import parameters
 from review.views.access import calibrating
 
 if TYPE_CHECKING:
@@ -117,8 +118,8 @@ def apply(request: HttpRequest, slug: str) -> HttpResponse:
     """Put a proposal in force or take it back, with a reason; both stand in the record."""
     user, now = cast("User", request.user), timezone.now()
     page_type = _type_or_404(request, slug)
-    run_id = request.POST.get("run", "")
-    run = page_type.calibration_runs.filter(pk=int(run_id)).first() if run_id.isascii() and run_id.isdigit() else None
+    run_id = parameters.whole_number(request.POST.get("run", ""))
+    run = page_type.calibration_runs.filter(pk=run_id).first() if run_id is not None else None
     if run is None:
         raise Http404("no such proposal")
     reason = request.POST.get("reason", "").replace("\x00", "")[:300]

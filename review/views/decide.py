@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -20,12 +21,16 @@ from review import context, roles, wording
 from review.models import Assignment, Note, Verdict
 from review.selectors import queue
 from review.services import verdicts
-from review.views import moments
+from review.views import moments, parameters
 from review.views.access import change_or_404, deciding, wants_json
 from review.views.change import address_of, toast_context
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
+
+
+_KEY = re.compile(r"[A-Za-z0-9]{8,36}")
+_HASH = re.compile(r"[0-9a-f]{0,64}")
 
 
 class HttpResponseSeeOther(HttpResponse):
@@ -41,8 +46,9 @@ class HttpResponseSeeOther(HttpResponse):
 def _seen(request: HttpRequest, now: datetime) -> verdicts.Seen | None:
     """What the form says was on screen; None where it is no form of ours."""
     post = request.POST
-    version, key = post.get("version", ""), post.get("key", "")
-    if not (version.isascii() and version.isdigit()) or not (8 <= len(key) <= 36 and key.isalnum()):
+    version = parameters.whole_number(post.get("version", ""), most=parameters.MOST_COUNT)
+    diff_hash, key = post.get("diff_hash", ""), post.get("key", "")
+    if version is None or not _KEY.fullmatch(key) or not _HASH.fullmatch(diff_hash):
         return None
     seconds: float | None
     try:
@@ -51,7 +57,7 @@ def _seen(request: HttpRequest, now: datetime) -> verdicts.Seen | None:
         seconds = None
     if seconds is not None and not 0 <= seconds < 86_400 * 30:
         seconds = None
-    return verdicts.Seen(int(version), post.get("diff_hash", "")[:64], key, seconds)
+    return verdicts.Seen(version, diff_hash, key, seconds)
 
 
 def _to_next(request: HttpRequest, change: Change, now: datetime) -> tuple[str, int | None]:
@@ -198,12 +204,12 @@ def _second(
 
 
 def _undo_last(request: HttpRequest, user: User, now: datetime) -> HttpResponse:
-    verdict_id = request.POST.get("verdict", "")
+    verdict_id = parameters.whole_number(request.POST.get("verdict", ""))
     verdict = (
-        Verdict.objects.filter(pk=int(verdict_id), actor=user, change__in=Change.objects.visible_to(user))
+        Verdict.objects.filter(pk=verdict_id, actor=user, change__in=Change.objects.visible_to(user))
         .select_related("change__monitor")
         .first()
-        if verdict_id.isascii() and verdict_id.isdigit()
+        if verdict_id is not None
         else verdicts.last_undoable(user)
     )
     wanted = queue.Filter.read_query(request.POST.get("in", ""))
@@ -256,7 +262,7 @@ def give_reason(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404("no such verdict of yours")
     key = request.POST.get("key", "")
     reason = request.POST.get("reason", "")
-    if not (8 <= len(key) <= 36 and key.isalnum()):
+    if not _KEY.fullmatch(key):
         return HttpResponseBadRequest(_("This form is incomplete. Load the page again."))
     if verdict.action not in ("approve", "dismiss") or reason not in verdicts.REASONS[Verdict.Action(verdict.action)]:
         return HttpResponseBadRequest(_("There is no such reason."))

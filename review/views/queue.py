@@ -12,7 +12,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, HttpR
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
@@ -23,7 +22,7 @@ from review.middleware import preferences_of
 from review.models import Assignment, Verdict
 from review.selectors import keyset, queue
 from review.services import verdicts
-from review.views import moments
+from review.views import moments, parameters
 from review.views.access import deciding
 
 if TYPE_CHECKING:
@@ -217,9 +216,9 @@ def queue_count(request: HttpRequest) -> JsonResponse:
     user, now = cast("User", request.user), timezone.now()
     wanted = queue.Filter.read(request.GET.dict())
     changes = queue.changes_in(wanted, user=user, now=now)
-    since = parse_datetime(request.GET.get("since", "").replace(" ", "+"))
+    since = parameters.moment(request.GET.get("since", ""))
     new = 0
-    if since is not None and timezone.is_aware(since):
+    if since is not None:
         new = changes.filter(updated_at__gt=since)[: context.CAPPED].count()
     text = ngettext("%(n)s new since you opened this.", "%(n)s new since you opened this.", new) % {"n": new}
     return JsonResponse(
@@ -236,9 +235,11 @@ def _selected(values: list[str]) -> dict[int, int]:
     """The rows of a selection with the version that was on screen; a row's box carries both as "12-3"."""
     found = {}
     for value in values:
-        pk, _sep, version = value.partition("-")
-        if pk.isascii() and pk.isdigit() and version.isascii() and version.isdigit() and len(value) < 32:
-            found[int(pk)] = int(version)
+        pk_text, _sep, version_text = value.partition("-")
+        pk = parameters.whole_number(pk_text)
+        version = parameters.whole_number(version_text, most=parameters.MOST_COUNT)
+        if pk is not None and version is not None:
+            found[pk] = version
     return found
 
 
@@ -310,7 +311,8 @@ def undo_batch(request: HttpRequest) -> HttpResponse:
     batch = "".join(c for c in request.POST.get("batch", "") if c.isalnum())[:20]
     done = missed = 0
     if len(batch) >= 8:
-        for verdict in Verdict.objects.filter(actor=user, idempotency_key__startswith=f"{batch}:"):
+        visible = Change.objects.visible_to(user)
+        for verdict in Verdict.objects.filter(actor=user, change__in=visible, idempotency_key__startswith=f"{batch}:"):
             if verdict.action == Verdict.Action.UNDO:
                 continue
             ok = verdicts.undo(verdict, actor=user, key=f"u{uuid.uuid4().hex}", now=now)

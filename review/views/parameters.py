@@ -1,0 +1,31 @@
+"""What addresses and forms say, read strictly: anything that isn't what was asked for is None, never an error."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+MOST_ID = 2**63 - 1  # a BIGINT, in both databases
+MOST_COUNT = 2**31 - 1
+_EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
+
+
+def whole_number(text: str, *, most: int = MOST_ID) -> int | None:
+    """`12` as 12; None for anything but ASCII digits, and for more than a column holds."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 19):
+        return None
+    found = int(text)
+    return found if found <= most else None
+
+
+def moment(text: str) -> datetime | None:
+    """An aware moment in ISO 8601 within the years that databases can compare; a `+` may have become a space."""
+    try:
+        found = parse_datetime(text.replace(" ", "+")) if len(text) <= 64 else None
+        if found is None or not timezone.is_aware(found):
+            return None
+        return found if _EARLIEST <= found <= _LATEST else None
+    except (ValueError, OverflowError):
+        return None
