@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+import re2
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
 
 from .address import link_target
@@ -183,7 +184,7 @@ _NEVER_DEEP: Final = frozenset(
 
 def _guard(page: bytes, limits: ReadLimits) -> str:
     """The flag of the bound that parsing this markup would break, or "". A bound from above, never from below."""
-    if len(page) > 2 * _TAG_WINDOW and _has_attribute_flood(page):
+    if len(page) > 2 * _TAG_WINDOW and (_has_attribute_flood(page) or _has_quoted_flood(page)):
         return "attributes-limited"
     opens = page.count(b"<")
     if opens < min(limits.nodes, 2 * limits.depth):
@@ -224,6 +225,17 @@ def _has_attribute_flood(page: bytes) -> bool:
                 return True
         start = end + 1
     return False
+
+
+_VALUES: Final = 10_000  # so many "=" in one tag cost the parser a quarter of a second
+_WHOLE_TAG: Final = re2.compile(rb"""<[a-zA-Z](?:[^"'>]|"[^"]*"|'[^']*')*""")
+
+
+def _has_quoted_flood(page: bytes) -> bool:
+    """Whether one tag holds thousands of values, counting a ">" inside quotes as part of the tag, as the parser does."""
+    if page.count(b"=") < _VALUES:
+        return False
+    return any(found.group().count(b"=") >= _VALUES for found in _WHOLE_TAG.finditer(page))
 
 
 def _precise_guard(page: bytes, limits: ReadLimits) -> str:

@@ -77,3 +77,13 @@ def test_no_depth_hides_a_word(name: str) -> None:
 
     assert "DEEPMARK" in text
     assert "TAIL" in text
+
+
+def test_thousands_of_quoted_values_in_one_tag_cost_little() -> None:
+    flood = " ".join(f'a{n}=">"' for n in range(60_000))
+
+    reading = read(f"<p>before</p><div {flood}>inside</div><p>after</p>")
+
+    assert "attributes-limited" in {flag.code for flag in reading.flags}
+    assert reading.text.startswith("before")
+    assert reading.text.endswith("after")
