@@ -98,6 +98,8 @@ def summary(document: Document) -> str:
     if not document.get("blocks"):
         return ""
     told = _list(_with_number(HAPPENED.get(code, _other), n) for code, n in counted_codes(dict(document)))
+    if not told and (places := _count(document, "places")):  # what can't be named must not pass for no change
+        told = _with_number(lambda n: ngettext("%(n)s place", "%(n)s places", n), places)
     return told[:1].upper() + told[1:]
 
 

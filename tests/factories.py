@@ -128,6 +128,8 @@ def make_change(monitor: Monitor | None = None, **extra: Any) -> Change:
                     "new": 1,
                     "place": 1,
                     "segments": [["=", "We "], ["-", "will not"], ["+", "may"], ["=", " share it."]],
+                    "sentences": [0, 0],
+                    "edits": 1,
                 }
             ],
         },

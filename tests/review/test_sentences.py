@@ -67,6 +67,12 @@ def test_no_change_is_no_sentence(empty: dict[str, Any]) -> None:
     assert sentences.summary(empty) == ""
 
 
+def test_a_change_that_has_no_name_is_not_passed_over() -> None:
+    row = {"op": "reworded", "surface": "visible", "tag": "p", "heading": 0}
+
+    assert sentences.summary({"blocks": [row], "places": 2}) == "2 places"
+
+
 def rows() -> list[dict[str, Any]]:
     """A changed row of every kind that a document can hold."""
     ops, surfaces = ("reworded", "rewritten", "added", "removed", "moved_to"), [str(s) for s in Surface]
