@@ -26,7 +26,7 @@ from monitoring.detection.judge import judge
 from monitoring.detection.judgement import EditKind, Judgement, Kind, Settings
 from monitoring.detection.memory import Memory, slot_hash
 from monitoring.detection.quality import PageFacts, assess
-from monitoring.detection.read import read
+from monitoring.detection.read import read, skim
 from monitoring.fetching.capture import Capture, Failure
 from monitoring.fetching.capture import Outcome as Fetched
 from monitoring.fetching.charset import decode_page
@@ -238,7 +238,11 @@ class _Visit:
 
     @cached_property
     def _text_hash(self) -> str:
-        return text_hash(self.reading)
+        """The hash of the capture's text; skimmed when nothing else of the reading is wanted yet."""
+        html, rules = self.capture.html, self.rules
+        if not html or "reading" in self.__dict__:
+            return text_hash(self.reading)
+        return text_hash(skim(html, ignore_selectors=rules.ignore_selectors, field_selectors=rules.field_selectors))
 
     def _finding(self, outcome: Outcome, **more: Any) -> Finding:
         capture = self.capture
@@ -252,11 +256,11 @@ class _Visit:
             **more,
         )
 
-    def _read_finding(self, outcome: Outcome, **more: Any) -> Finding:
-        """A finding of a page that was read, with what the reading gave."""
+    def _read_finding(self, outcome: Outcome, *, skimmed: bool = False, **more: Any) -> Finding:
+        """A finding of a page that was read, with what the reading gave; of one that was only skimmed, without it."""
         return self._finding(
             outcome,
-            reading=self.reading,
+            reading=None if skimmed else self.reading,
             text_hash=self._text_hash,
             fingerprint=more.pop("fingerprint", self.monitor.baseline_fingerprint),
             fields=self._fields_now(),
@@ -371,7 +375,9 @@ class _Visit:
             return self._field_change(text_moved=False)
         keep = Snapshot.Role.AUDIT if audit_due(self.monitor, self.now) else None
         reason = {"code": "markup-only", "text": "Every block says the same; only markup differs.", "data": {}}
-        return self._read_finding(Outcome.NOISE, reason="markup-only", reasons=(reason,), keep=keep)
+        return self._read_finding(
+            Outcome.NOISE, skimmed=keep is None, reason="markup-only", reasons=(reason,), keep=keep
+        )
 
     def _compare(self) -> Finding:
         monitor = self.monitor
