@@ -21,7 +21,7 @@ def is_frame_host(request: HttpRequest) -> bool:
     if not name.endswith("]"):
         name = name.rpartition(":")[0] if ":" in name else name
     # `frames.example.` is the same host to a name server; Django lets it pass as well.
-    return name.removesuffix(".").strip("[]") == urlsplit(settings.FRAME_ORIGIN).hostname
+    return bool(name.removesuffix(".").strip("[]") == urlsplit(settings.FRAME_ORIGIN).hostname)
 
 
 class FrameHost:

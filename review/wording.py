@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from monitoring.models import Change
 from review.models import Verdict
@@ -36,6 +38,20 @@ def long_span(length: timedelta) -> str:
     if seconds < 86_400:
         return ngettext("%(n)s hour", "%(n)s hours", seconds // 3600) % {"n": seconds // 3600}
     return ngettext("%(n)s day", "%(n)s days", seconds // 86_400) % {"n": seconds // 86_400}
+
+
+# By language: Django's own formats have neither a day without its year nor one with its weekday.
+DAYS: dict[str, dict[str, str]] = {
+    "en": {"long": "l, j F", "short": "j M", "clock": "j M, H:i"},
+    "de": {"long": "l, j. F", "short": "j. M", "clock": "j. M, H:i"},
+    "ja": {"long": "n月j日 l", "short": "n/j", "clock": "n/j H:i"},
+}
+
+
+def day_words(moment: datetime, style: str = "short") -> str:
+    """A day in the reader's zone and language: "Monday, 30 November", "30 Nov" or "30 Nov, 06:04"."""
+    language = (get_language() or "en").split("-")[0]
+    return date_format(localtime(moment), DAYS.get(language, DAYS["en"])[style])
 
 
 def byte_size(size: int) -> str:

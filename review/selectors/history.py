@@ -12,7 +12,7 @@ from django.utils.formats import date_format
 from django.utils.timezone import localtime
 
 from monitoring.models import Change, Check, Monitor, Outcome, SettingChange
-from review import charts
+from review import charts, wording
 from review.models import Verdict
 
 YEAR = timedelta(days=365)
@@ -31,7 +31,7 @@ def month_labels(*, now: datetime, span: timedelta) -> list[tuple[datetime, str]
     labels = []
     for index in range(1, 6):
         at = localtime(now - span + timedelta(days=step * index))
-        labels.append((at, date_format(at, "M") if span.days > 120 else date_format(at, "j M")))
+        labels.append((at, date_format(at, "M") if span.days > 120 else wording.day_words(at)))
     return labels
 
 

@@ -86,6 +86,12 @@ def when(moment: datetime | None) -> str:
 
 
 @register.filter
+def day(moment: datetime, style: str = "short") -> str:
+    """A day as the reader's language writes it; `style` is `long` (with weekday), `short`, or `clock` (with the time)."""
+    return wording.day_words(moment, style)
+
+
+@register.filter
 def spelled(length: timedelta) -> str:
     """A length of time, spelled out."""
     return wording.long_span(length)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from django.contrib import messages
@@ -176,7 +176,7 @@ def _conflict(
         "winner": winner,
         "winner_name": roles.display_name(winner.actor) if winner else "",
         "winner_words": wording.verdict_sentence(winner) if winner else "",
-        "ago": wording.long_span(timezone.now() - winner.at) if winner else "",
+        "ago": wording.long_span(max(timezone.now() - winner.at, timedelta(seconds=1))) if winner else "",
         "mine": action,
         "mine_words": {"approve": _("approval"), "dismiss": _("dismissal"), "snooze": _("snooze")}.get(action, action),
         "detail": detail,

@@ -7,6 +7,7 @@ import gettext
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import translation
 
+from review import wording
 from tests.review.conftest import SignIn
 
 LANGUAGES = ("de", "ja")
@@ -112,3 +114,18 @@ def test_every_page_opens_in_every_language(analyst: User, sign_in: SignIn, lang
 
     with translation.override(language):
         assert client.get(path).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("language", "long", "short"),
+    [
+        ("en", "Monday, 30 November", "30 Nov"),
+        ("de", "Montag, 30. November", "30. Nov."),
+        ("ja", "11月30日 月曜日", "11/30"),
+    ],
+)
+def test_days_are_written_as_each_language_does(language: str, long: str, short: str) -> None:
+    moment = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
+
+    with translation.override(language):
+        assert (wording.day_words(moment, "long"), wording.day_words(moment)) == (long, short)
