@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -58,6 +58,10 @@ class Chart:
     extra: dict[str, str] = field(default_factory=dict)
 
 
+def _plain(value: float, places: int) -> str:
+    return f"{value:.{places}f}"
+
+
 def _n(value: float) -> str:
     return f"{value:.1f}"
 
@@ -70,6 +74,7 @@ def scores_over_time(
     span: timedelta,
     width: int = 264,
     height: int = 150,
+    write: Callable[[float, int], str] = _plain,
     months: Sequence[tuple[datetime, str]] = (),
 ) -> Chart:
     """The chart of a monitor's checks. `cuts` are (since, cut) in order; the first holds from before the start."""
@@ -87,7 +92,7 @@ def scores_over_time(
     for point in points:
         px, py = x(point.at), y(point.score)
         if point.current:
-            current = Mark("now", _n(px), _n(py), label=f"{point.score:.2f}", d=_n(px - 9))
+            current = Mark("now", _n(px), _n(py), label=write(point.score, 2), d=_n(px - 9))
             continue
         shape = ""
         if point.kind == "approved":
@@ -101,7 +106,9 @@ def scores_over_time(
         path += f"M{_n(px)} {_n(y(cut))}" if index == 0 else f"H{_n(px)}V{_n(y(cut))}"
     if path:
         path += f"H{_n(width - RIGHT)}"
-    grid = [Line(f"{value:.2f}".rstrip("0").rstrip("."), _n(LEFT - 5), _n(y(value))) for value in GRID]
+    grid = [
+        Line(write(value, 2 if value % 0.5 else 1 if value % 1 else 0), _n(LEFT - 5), _n(y(value))) for value in GRID
+    ]
     labels = [
         Line(text, _n(x(at)), _n(height - 4), "middle") for at, text in months if LEFT + 8 < x(at) < width - RIGHT - 8
     ]
@@ -172,15 +179,18 @@ class Meter:
     tick: str
 
 
-def meter(score: float | None, cut: float | None) -> Meter | None:
-    """The meter of a queue row; None where a change has no score (a page that is gone)."""
+def meter(score: float | None, cut: float | None, *, write: Callable[[float, int], str] = _plain) -> Meter | None:
+    """The meter of a queue row; None where a change has no score (a page that is gone).
+
+    `write` gives a number with so many decimals as people read it; lengths are for the drawing and stay plain.
+    """
     if score is None:
         return None
     limit = cut or 0.0
     return Meter(
-        score=f"{score:.2f}",
-        times=f"{score / limit:.1f}" if limit else "",
-        cut=f"{limit:.2f}",
+        score=write(score, 2),
+        times=write(score / limit, 1) if limit else "",
+        cut=write(limit, 2),
         fill=_n(100 * min(1.0, max(0.0, score))),
         tick=_n(min(98.0, 100 * limit)),
     )

@@ -8,7 +8,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from monitoring.models import Check
-from review import explaining, roles, visits
+from review import explaining, roles, visits, wording
 from review.models import Verdict
 from review.selectors.history import Entry
 from review.templatetags import tideline
@@ -58,7 +58,7 @@ def _check(entry: Entry) -> tuple[str, str]:
     assert check is not None  # noqa: S101 - the caller looked
     rest = ""
     if check.score is not None and entry.kind != "none":
-        rest += f", {check.score:.2f}"
+        rest += f", {wording.decimal(check.score, 2)}"
     if check.status and check.status not in FAMILIAR:
         rest += f", {check.status}"
     if entry.verdict is not None:

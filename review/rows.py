@@ -100,7 +100,7 @@ def row_of(change: Change, *, now: datetime, spoken: bool = True) -> Row:
         removed=change.removed,
         unit=unit,
         shape=rendering.shape(places=change.places),
-        meter=charts.meter(change.score, change.cut),
+        meter=charts.meter(change.score, change.cut, write=wording.decimal),
         age=wording.span(age),
         late=age > LATE_AFTER,
         priority=change.priority,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.utils.formats import date_format
+from django.utils.formats import date_format, number_format
 from django.utils.timezone import localtime
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
@@ -38,6 +38,11 @@ def long_span(length: timedelta) -> str:
     if seconds < 86_400:
         return ngettext("%(n)s hour", "%(n)s hours", seconds // 3600) % {"n": seconds // 3600}
     return ngettext("%(n)s day", "%(n)s days", seconds // 86_400) % {"n": seconds // 86_400}
+
+
+def decimal(value: float, places: int) -> str:
+    """A number with so many decimals, with the point or comma of the reader's language."""
+    return number_format(round(value, places), decimal_pos=places)
 
 
 # By language: Django's own formats have neither a day without its year nor one with its weekday.

@@ -67,7 +67,14 @@ def chart_of(
     if not cuts:
         cuts = [(now - span, monitor.effective_cut)]
     return charts.scores_over_time(
-        points, cuts=cuts, now=now, span=span, width=width, height=height, months=month_labels(now=now, span=span)
+        points,
+        cuts=cuts,
+        now=now,
+        span=span,
+        width=width,
+        height=height,
+        write=wording.decimal,
+        months=month_labels(now=now, span=span),
     )
 
 

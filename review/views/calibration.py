@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from monitoring.models import CalibrationRun, Monitor, PageType
 from monitoring.services import calibrate
-from review import charts, roles
+from review import charts, roles, wording
 from review.selectors import learning
 from review.views import parameters
 from review.views.access import calibrating
@@ -61,10 +61,12 @@ def calibration_page(request: HttpRequest, slug: str) -> HttpResponse:
         cuts.append(learning.what_if(found, proposed, _("proposed")))
         cuts.append(learning.what_if(found, min(1.0, proposed * 1.25), _("a quarter higher")))
     lines: list[dict[str, Any]] = [
-        {"x": charts.score_x(page_type.cut), "words": f"{page_type.cut:.2f} {_('now')}", "css": "thr"}
+        {"x": charts.score_x(page_type.cut), "words": f"{wording.decimal(page_type.cut, 2)} {_('now')}", "css": "thr"}
     ]
     if proposed is not None:
-        lines.append({"x": charts.score_x(proposed), "words": f"{proposed:.2f} {_('proposed')}", "css": "prop"})
+        lines.append(
+            {"x": charts.score_x(proposed), "words": f"{wording.decimal(proposed, 2)} {_('proposed')}", "css": "prop"}
+        )
     return render(
         request,
         "review/calibration.html",
@@ -77,7 +79,7 @@ def calibration_page(request: HttpRequest, slug: str) -> HttpResponse:
                 (_("dismissed"), charts.histogram("dism", found.dismissed), 122),
                 (_("approved"), charts.histogram("appr", found.approved), 232),
             ],
-            "axis": [(charts.score_x(value), f"{value:.1f}") for value in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)],
+            "axis": [(charts.score_x(value), wording.decimal(value, 1)) for value in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)],
             "lines": lines,
             "verdict_count": len(found.samples),
             "monitor_count": Monitor.objects.visible_to(user).filter(page_type=page_type).count(),
