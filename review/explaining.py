@@ -9,8 +9,8 @@ from datetime import date
 from typing import Any
 
 from django.utils.formats import date_format, number_format
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,8 @@ def _distance(data: Data) -> Sentence:
 
 def _return(data: Data) -> Sentence:
     try:
-        day = date_format(date.fromisoformat(str(data.get("date", ""))), "DATE_FORMAT")
+        pattern = "j M Y" if (get_language() or "en").startswith("en") else "DATE_FORMAT"  # as other moments are told
+        day = date_format(date.fromisoformat(str(data.get("date", ""))), pattern)
     except ValueError:
         return Sentence(_("Back to an earlier text"), "")
     return Sentence(_("Back to an earlier text,"), _("the one of %(date)s") % {"date": day})

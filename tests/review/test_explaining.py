@@ -72,7 +72,7 @@ def test_the_score_comes_first_and_counts_the_cut() -> None:
 
 
 def test_a_return_says_when_in_the_readers_notation() -> None:
-    assert told("return", date="2026-11-02") == "Back to an earlier text, the one of Nov. 2, 2026"
+    assert told("return", date="2026-11-02") == "Back to an earlier text, the one of 2 Nov 2026"
     assert told("return", date="a while ago") == "Back to an earlier text"
 
 
