@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlencode
 
@@ -91,7 +91,7 @@ def monitor_list(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _when(monitor: Monitor, now: object) -> str:
+def _when(monitor: Monitor, now: datetime) -> str:
     """When the next visit is, in words."""
     if not monitor.enabled:
         return _("paused")
@@ -99,7 +99,7 @@ def _when(monitor: Monitor, now: object) -> str:
         return _("held until somebody looks")
     if monitor.next_check_at is None:
         return _("not planned")
-    gap = monitor.next_check_at - timezone.now()
+    gap = monitor.next_check_at - now
     return _("due now") if gap.total_seconds() <= 0 else _("in %(span)s") % {"span": wording.span(gap)}
 
 
