@@ -89,7 +89,13 @@ def judge_capture(
             final_url=fetched.final_url,
         )
     confirm = confirm or (CONFIRM_SAMPLE if monitor.is_sample else CONFIRM)
-    return _Visit(monitor, fetched, rules, now, confirm).finding()
+    try:
+        return _Visit(monitor, fetched, rules, now, confirm).finding()
+    except storage.PayloadDamageError as error:
+        # Watching goes on from here, and the check says why; `manage.py verify` names what else is damaged.
+        logger.error("monitor=%d its baseline is damaged: %s", monitor.pk, error)
+        monitor.rebaseline = "baseline damaged"
+        return _Visit(monitor, fetched, rules, now, confirm).finding()
 
 
 def confirm_capture(monitor: Monitor, first: Finding, again: Fetched, *, rules: Rules, now: datetime) -> Finding:
@@ -535,8 +541,12 @@ class _Visit:
         )
         if change is None:
             return None
-        prior = self._of_snapshot(change.prior, fields=False)
-        whole = self._of_snapshot(change.prior, fields=True) if self.rules.field_selectors else prior
+        try:
+            prior = self._of_snapshot(change.prior, fields=False)
+            whole = self._of_snapshot(change.prior, fields=True) if self.rules.field_selectors else prior
+        except storage.PayloadDamageError:
+            logger.exception("change=%d its prior side is damaged", change.pk)
+            return None
         settings = settings_of(self.monitor, self.rules)
         judgement = judge(prior, self.reading, memories.load(self.monitor), settings=settings)
         document = document_of(judgement, (prior, self.reading), (whole, self.whole))

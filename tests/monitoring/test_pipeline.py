@@ -498,6 +498,23 @@ def test_another_detector_version_starts_a_new_baseline(watch: Watch, site: Loca
     assert (check.reason, check.detail) == ("our-change", "detector version")
 
 
+def test_a_damaged_baseline_does_not_end_the_watch(
+    watch: Watch, site: LocalSite, caplog: pytest.LogCaptureFixture
+) -> None:
+    monitor = watch("/a", page())
+    visit(monitor)
+    assert monitor.baseline is not None
+    storage.path_of(monitor.baseline.payload.sha256).write_bytes(b"junk")
+    site.put("/a", page(clauses=CLAUSES[1:]))
+
+    check = visit(monitor)
+
+    assert (check.outcome, check.reason, check.detail) == ("none", "our-change", "baseline damaged")
+    assert "its baseline is damaged" in caplog.text
+    site.put("/a", page(clauses=CLAUSES[2:]))
+    assert visit(monitor).outcome == "content"
+
+
 # -- memory ------------------------------------------------------------------------------
 
 
