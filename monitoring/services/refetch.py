@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from monitoring.detection.blocks import Reading
@@ -25,6 +25,7 @@ from monitoring.services.rules import Rules, rules_of
 
 LONGEST_PAUSE_S = 5.0
 MOMENTS = timedelta(seconds=15)
+LONGEST_RUN = timedelta(hours=1)
 FIRST_LOOKS_S = 8.0  # at a time, so that checks get their turn between
 MOST_FIRST_LOOKS = 50
 
@@ -71,6 +72,15 @@ def first_looks(*, now: datetime, budget_s: float = FIRST_LOOKS_S) -> int:
 def any_first_look(*, now: datetime) -> bool:
     """Whether a first look waits."""
     return _waiting_first_looks().exists()
+
+
+def give_up(*, now: datetime) -> int:
+    """End runs whose worker died or whose message was lost, so that a new one can be started. Gives how many."""
+    state = CalibrationRun.State
+    lost = Q(state=state.RUNNING) | Q(state=state.WAITING, basis=CalibrationRun.Basis.REFETCH)
+    return CalibrationRun.objects.filter(lost, created_at__lte=now - LONGEST_RUN).update(
+        state=state.FAILED, problem="The worker ended before the run was done.", finished_at=now
+    )
 
 
 def _waiting_first_looks() -> QuerySet[CalibrationRun]:

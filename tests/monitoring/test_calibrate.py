@@ -13,7 +13,7 @@ from monitoring.detection.blocks import Reading
 from monitoring.detection.read import read
 from monitoring.fetching.capture import Capture, Failure
 from monitoring.models import CalibrationRun, SettingChange
-from monitoring.services import calibrate, memories
+from monitoring.services import calibrate, memories, refetch
 from monitoring.services.calibrate import Sample
 from tests.factories import NOW, make_check, make_monitor, make_page_type, make_user
 
@@ -213,3 +213,18 @@ def test_a_first_look_teaches_the_memory_and_proposes_nothing() -> None:
     assert run.fetched == 3
     memory = memories.rebuild(monitor.pk)
     assert all(memory.text(f"{word} news of the day") for word in ("ferry", "lighthouse", "herring", "choir"))
+
+
+@pytest.mark.django_db
+def test_a_run_whose_worker_died_does_not_stand_in_the_way_for_ever() -> None:
+    monitor = make_monitor()
+    run = calibrate.start_run(monitor, enqueue=False)
+    calibrate.first_look(make_monitor())
+    CalibrationRun.objects.filter(pk=run.pk).update(state=CalibrationRun.State.RUNNING)
+
+    assert refetch.give_up(now=run.created_at + timedelta(minutes=59)) == 0
+    assert refetch.give_up(now=run.created_at + timedelta(minutes=61)) == 1
+
+    run.refresh_from_db()
+    assert run.state == CalibrationRun.State.FAILED
+    assert calibrate.start_run(monitor, enqueue=False).state == CalibrationRun.State.WAITING
