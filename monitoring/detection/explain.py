@@ -55,6 +55,7 @@ CHROME = re.compile(
     r"search\w*|dropdown\w*|drawer\w*|off-?canvas|lang(uage)?s?-?\w*|login|account|widget\w*|chat\w*|feedback|rating|toast|tooltip|popup|modal|dialog)([^a-z]|$)"
 )
 STRUCTURE = re.compile(r"(^|/)(nav|footer|aside|dialog|menu|select|option)([#./\[]|$)")
+NAMED_BOX = re.compile(r"(div|section|aside|dialog|form)[#.]")
 WHOLE_PAGE = re.compile(r"(html|body|main)([#.\[]|$)")
 HEADER = re.compile(r"(^|/)header([#./\[]|$)")
 STAMP_WORD = re.compile(
@@ -330,22 +331,27 @@ def _restless_lists(old: Reading, new: Reading, memory: Memory) -> frozenset[str
 
 
 def _whole_modules(old: Reading, new: Reading, facts: list[Facts]) -> frozenset[tuple[int, int]]:
-    """The edits (old, new) whose container stands on one side only: a module that came or went as a whole."""
+    """The edits (old, new) whose container stands on one side only: a module that came or went as a whole.
+
+    The container is the element around the block's own, or the block's own where that has a name.
+    """
     known: dict[tuple[bool, str], bool] = {}
-    found = set()
+    found: set[tuple[int, int]] = set()
     for f in facts:
         if f.kind is EditKind.REWORDED:
             continue
         added = f.kind is EditKind.ADDED
-        container = f.path.rpartition("/")[0]
-        place = (added, container)
-        if place not in known:
-            if len(known) >= MODULE_LIMIT:
+        above, _, own = f.path.rpartition("/")
+        for container in (above, f.path) if NAMED_BOX.match(own) else (above,):
+            place = (added, container)
+            if place not in known:
+                if len(known) >= MODULE_LIMIT:
+                    return frozenset(found)
+                other = (old if added else new).blocks
+                known[place] = not any(b.path.startswith(container) for b in other)
+            if known[place]:
+                found.add((f.old, f.new))
                 break
-            other = (old if added else new).blocks
-            known[place] = not any(b.path.startswith(container) for b in other)
-        if known[place]:
-            found.add((f.old, f.new))
     return frozenset(found)
 
 
