@@ -5,12 +5,46 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-_WHO = ["The member", "The operator", "Our office", "A visitor", "The council", "Each supplier", "The harbour master", "A tenant"]
-_DOES = (
-    ["may inspect", "shall keep", "must return", "can request", "will publish", "should record", "has to renew", "is asked to confirm"]
-)
-_WHAT = ["the mooring permit", "a copy of the register", "every delivery note", "the weekly report", "all spare keys", "the signed form", "its storage box", "the safety card"]
-_WHEN = ["before the end of the season", "within thirty days", "at the main desk", "without further notice", "for as long as needed", "on the first working day", "together with the invoice", "in writing"]
+_WHO = [
+    "The member",
+    "The operator",
+    "Our office",
+    "A visitor",
+    "The council",
+    "Each supplier",
+    "The harbour master",
+    "A tenant",
+]
+_DOES = [
+    "may inspect",
+    "shall keep",
+    "must return",
+    "can request",
+    "will publish",
+    "should record",
+    "has to renew",
+    "is asked to confirm",
+]
+_WHAT = [
+    "the mooring permit",
+    "a copy of the register",
+    "every delivery note",
+    "the weekly report",
+    "all spare keys",
+    "the signed form",
+    "its storage box",
+    "the safety card",
+]
+_WHEN = [
+    "before the end of the season",
+    "within thirty days",
+    "at the main desk",
+    "without further notice",
+    "for as long as needed",
+    "on the first working day",
+    "together with the invoice",
+    "in writing",
+]
 
 
 ARTICLE = (
