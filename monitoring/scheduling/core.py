@@ -14,6 +14,7 @@ from math import exp, expm1, log1p, sqrt
 from typing import NamedTuple
 
 _TINY_DAYS = 1e-6
+_ENDLESS_DAYS = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,9 @@ class Settings:
     prior_a, prior_b: shape and scale (days) of the rate before anything was seen; their quotient is changes per day.
     regime_days: mean time after which a page's habit is drawn anew. min_a: least shape after an update.
     jitter: share by which an interval is spread to either side. slack: share of the longest interval kept free
-    for queueing. fixed_days: the interval to keep, 0 for one that follows rate and price.
+    for queueing. fixed_days: the interval to keep, 0 for one that follows rate and price. objective: what is kept
+    small: the weighted waiting of changes (`delay`), the waiting of the first unseen one (`harmonic`), or the time
+    out of date (`freshness`, which gives up on lively pages). ValueError for another.
     """
 
     prior_a: float = 0.5
@@ -33,6 +36,11 @@ class Settings:
     jitter: float = 0.10
     slack: float = 0.04
     fixed_days: float = 0.0
+    objective: str = "delay"
+
+    def __post_init__(self) -> None:
+        if self.objective not in {"delay", "harmonic", "freshness"}:
+            raise ValueError(f"the objective is {self.objective!r}; expected delay, harmonic or freshness")
 
 
 class Rate(NamedTuple):
@@ -115,7 +123,31 @@ def _wanted(rate: float, terms: Terms, price: float, s: Settings) -> tuple[float
     interval = sqrt(unit * terms.cost_check)
     for _ in range(2):  # the cost depends on the interval it decides; two steps settle it
         interval = sqrt(unit * _visit_cost(terms, rate * interval))
+    if s.objective != "delay":
+        worth = price * terms.host_factor * _visit_cost(terms, rate * interval) / terms.weight
+        interval = (_harmonic if s.objective == "harmonic" else _freshness)(rate, worth, interval)
     return interval, "expected-change"
+
+
+def _harmonic(rate: float, worth: float, start: float) -> float:
+    """The interval x with x - (1 - e^(-rate x)) / rate = worth: Newton's steps from `start`."""
+    x = start
+    for _ in range(6):
+        fall = exp(-min(rate * x, 700.0))
+        x -= (x - (1 - fall) / rate - worth) / max(1 - fall, 1e-12)
+    return x
+
+
+def _freshness(rate: float, worth: float, start: float) -> float:
+    """The interval x with (1 - e^(-rate x)) / rate - x e^(-rate x) = worth, found by halving; endless from 1/rate on."""
+    if worth >= 1 / rate:
+        return _ENDLESS_DAYS
+    low, high = 0.0, max(start, 40 / rate)
+    for _ in range(60):
+        x = (low + high) / 2
+        fall = exp(-rate * x)
+        low, high = (x, high) if (1 - fall) / rate - x * fall < worth else (low, x)
+    return (low + high) / 2
 
 
 def plan(rate: Rate, terms: Terms, price: float, u: float = 0.5, s: Settings = _DEFAULTS) -> Plan:

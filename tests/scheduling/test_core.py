@@ -96,6 +96,30 @@ def test_four_times_the_weight_halves_the_interval() -> None:
     assert four.interval == pytest.approx(once.interval / 2)
 
 
+def test_each_objective_meets_its_own_equation() -> None:
+    rate, wide = 0.5, PLAIN._replace(min_days=1e-9, max_days=1e9)
+
+    waits = {
+        name: plan(Rate(5.0, 10.0), wide, 0.3, 0.5, Settings(objective=name)).interval
+        for name in ("harmonic", "freshness")
+    }
+
+    x, y = waits["harmonic"], waits["freshness"]
+    assert x - (1 - math.exp(-rate * x)) / rate == pytest.approx(0.3)
+    assert (1 - math.exp(-rate * y)) / rate - y * math.exp(-rate * y) == pytest.approx(0.3)
+
+
+def test_freshness_gives_up_on_a_page_that_changes_too_fast() -> None:
+    lively = plan(Rate(500.0, 10.0), PLAIN, 0.3, 0.5, Settings(objective="freshness"))
+
+    assert lively.reason == "max-age"
+
+
+def test_an_unknown_objective_is_refused() -> None:
+    with pytest.raises(ValueError, match="cheapness"):
+        Settings(objective="cheapness")
+
+
 def test_jitter_spreads_to_both_sides_but_never_past_the_promise() -> None:
     fixed = Settings(fixed_days=1.0)
 
