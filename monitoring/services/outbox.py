@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 
 LEASE = timedelta(minutes=5)
 MAX_ATTEMPTS = 48
+_CONTROL_IN_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
@@ -32,6 +33,11 @@ def clean_line(text: str, *, limit: int = 250) -> str:
     """Text fit for a mail header: one line, no control characters, at most `limit` characters."""
     line = " ".join(_CONTROL.sub(" ", text).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def clean_text(text: str) -> str:
+    """Text fit for a mail's body: no control characters but tabs and line ends, which a terminal would obey."""
+    return _CONTROL_IN_TEXT.sub("\ufffd", text)
 
 
 def message_id(key: str) -> str:
@@ -58,8 +64,8 @@ def enqueue(
             "kind": kind,
             "recipient": recipient,
             "subject": clean_line(subject),
-            "text": text,
-            "html": html,
+            "text": clean_text(text),
+            "html": clean_text(html),
             "headers": {name: clean_line(value, limit=900) for name, value in (headers or {}).items()},
             "message_id": message_id(key),
             "next_attempt_at": now,

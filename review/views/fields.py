@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlencode
@@ -24,16 +25,14 @@ ORDER = keyset.Order(("-at", "-pk"))
 CSV_ROWS = 100_000
 # A spreadsheet takes text that starts with one of these for a formula; the full-width forms are folded by some.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_LEADING = re.compile(r"\A[\s\x00-\x20\x7f-\xa0\u200b-\u200f\u2060\ufeff]+")
 COLUMNS = ["when", "page", "address", "field", "type", "state", "old", "new", "important"]
 
 
 def safe_cell(text: str) -> str:
     """Text that no spreadsheet runs: an apostrophe before what could start a formula, also behind leading blanks."""
-    return (
-        f"'{text}"
-        if text.startswith(FORMULA_STARTS) or text.lstrip(" \u3000\ufeff").startswith(FORMULA_STARTS)
-        else text
-    )
+    shown = _LEADING.sub("", text)
+    return f"'{text}" if text.startswith(FORMULA_STARTS) or shown.startswith(FORMULA_STARTS) else text
 
 
 class _Echo:
