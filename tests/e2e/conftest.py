@@ -37,6 +37,7 @@ def site(transactional_db: None, settings: Any) -> Iterator[str]:
     """The address of the running product; snapshots come from localhost, everything else from 127.0.0.1."""
     # A page may still be loading when its test ends; the thread that answers it may then close the connection.
     connection.inc_thread_sharing()
+    settings.MIDDLEWARE = ["tests.e2e.turns.OneAtATime", *settings.MIDDLEWARE]  # read when the server starts
     server = LiveServer("127.0.0.1")
     port = server.url.rsplit(":", 1)[1]
     frame = f"http://localhost:{port}"
