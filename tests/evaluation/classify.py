@@ -31,7 +31,11 @@ def classify(history: Sequence[str], old: str, new: str) -> str:
         if is_good(html, reading, good[-1] if good else None):
             good.append(reading)
     if not is_good(new, now, good[-1] if good else None):
-        return "blocked"
+        # good by itself and only unlike what came before, twice in a row: the page really is another one now
+        stayed = is_good(old, reading, None) and is_good(new, now, None) and is_good(new, now, reading)
+        if not stayed or good[-1] is reading:
+            return "blocked"
+        good.append(reading)
     if not good:
         return "noise"  # nothing good to compare with: the new capture would become the first baseline
     memory, at = remembered(good)
