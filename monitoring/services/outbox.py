@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 LEASE = timedelta(minutes=5)
 MAX_ATTEMPTS = 48
 _CONTROL_IN_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+FORGOTTEN = frozenset({"invitation", "password"})  # these mails hold links that sign somebody in: gone once sent
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
@@ -132,6 +133,8 @@ def _settle(message: OutboxMessage, *, now: datetime, problem: str, permanent: b
     values: dict[str, object] = {"attempts": attempts, "lease_until": None, "lease_token": "", "last_error": problem}
     if not problem:
         values |= {"state": OutboxMessage.State.SENT, "sent_at": now}
+        if message.kind in FORGOTTEN:
+            values |= {"text": "", "html": ""}
     elif permanent or attempts >= MAX_ATTEMPTS:
         values["state"] = OutboxMessage.State.FAILED
         logger.error("outbox=%s kind=%s gave up after %s attempts: %s", message.pk, message.kind, attempts, problem)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, ProtectedError, Q
 
 from monitoring import storage
@@ -30,8 +30,16 @@ def sweep(*, now: datetime) -> dict[str, int]:
         "payloads": _payloads(now),
         "files": _orphans(now) + _leftovers(now),
     }
+    _refresh_statistics()
     logger.info("swept snapshots=%(snapshots)d payloads=%(payloads)d files=%(files)d", counts)
     return counts
+
+
+def _refresh_statistics() -> None:
+    """SQLite plans by statistics that somebody has to ask for; PostgreSQL keeps its own."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA optimize=0x10002")
 
 
 def _snapshots(now: datetime) -> int:

@@ -153,3 +153,15 @@ def test_two_senders_share_the_work(inbox: Inbox) -> None:
 
     assert len(first) == 1
     assert second == []
+
+
+@pytest.mark.django_db
+def test_a_mail_with_a_password_link_is_forgotten_once_sent(inbox: Inbox) -> None:
+    enqueue("invitation/1", kind="invitation", text="https://watch.example/set/secret", html="<a href='secret'>set</a>")
+    enqueue("alert/1", text="It fell.")
+
+    assert outbox.send_due(now=NOW) == 2
+
+    assert OutboxMessage.objects.get(kind="invitation").text == ""
+    assert OutboxMessage.objects.get(kind="invitation").html == ""
+    assert OutboxMessage.objects.get(kind="alert").text == "It fell."
