@@ -4,7 +4,7 @@ PORT ?= 8000
 SAMPLE ?= 1
 OUT ?= var/screenshots
 PY := .venv/bin/python
-JOBS ?= auto
+JOBS ?= 4
 
 .DEFAULT_GOAL := help
 .PHONY: help run test unit lint format types bench eval fit-detector screenshots messages lock setup-base setup-dev setup-bench clean
@@ -27,10 +27,10 @@ run: setup-base ## set up everything and start web, workers and the sample works
 test: setup-dev ## lint, types and every test, with a real Chromium
 	@TIDELINE_CHROMIUM="$$(sh scripts/ensure-chromium)" && export TIDELINE_CHROMIUM && \
 	$(MAKE) --no-print-directory lint types && \
-	$(PY) -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+	$(PY) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 unit: setup-dev ## the fast tests only: no browser, no services, no killing
-	@$(PY) -m pytest -n $(JOBS) -m "not browser and not services and not slow" $(ARGS)
+	@$(PY) -m pytest -n $(JOBS) --dist worksteal -m "not browser and not services and not slow" $(ARGS)
 
 lint: setup-dev ## ruff, import layers, templates, missing migrations
 	@$(PY) -m ruff check . && $(PY) -m ruff format --check . && .venv/bin/lint-imports --no-cache && \

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,3 +69,17 @@ def shared() -> Path:
     if not path.is_dir():
         pytest.skip("the shared benchmark folder is not beside this checkout")
     return path
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deal the long tests out, so that each worker starts with its share of them (`--dist worksteal` cuts evenly)."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers == 1:
+        return
+    piles: list[list[pytest.Item]] = [[] for _ in range(workers)]
+    long_ones = [item for mark in ("slow", "services", "browser") for item in items if item.get_closest_marker(mark)]
+    long_ones = list(dict.fromkeys(long_ones))
+    known = set(long_ones)
+    for number, item in enumerate([*long_ones, *(item for item in items if item not in known)]):
+        piles[number % workers].append(item)
+    items[:] = [item for pile in piles for item in pile]
