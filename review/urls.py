@@ -34,6 +34,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("monitors/", monitors.monitor_list, name="monitors"),
     path("m/<int:pk>/", monitors.monitor_page, name="monitor"),
     path("m/<int:pk>/check/", monitors.check_now, name="check_now"),
+    path("m/<int:pk>/calibrate/", monitors.calibrate_monitor, name="calibrate_monitor"),
     path("sites/", sites.site_list, name="sites"),
     path("verdicts/", verdict_log.verdict_log, name="verdicts"),
     path("fields/", fields.field_list, name="fields"),

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.db.models import Count, Q
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -16,13 +17,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
-from monitoring.models import Monitor, MonitorState, PageType, Site
+from monitoring.models import CalibrationRun, Monitor, MonitorState, PageType, Site
+from monitoring.services import calibrate
 from monitoring.services import monitors as service
-from review import wording
+from review import roles, wording
 from review.entries import line_of
 from review.selectors import history, keyset
 from review.views import parameters
-from review.views.access import deciding, monitor_or_404
+from review.views.access import calibrating, deciding, monitor_or_404
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -160,6 +162,8 @@ def monitor_page(request: HttpRequest, pk: int) -> HttpResponse:
             "last": last,
             "snapshots": list(monitor.snapshots.select_related("payload").defer("headers", "fields")[:8]),
             "current_fields": sorted(monitor.fields.items()) if isinstance(monitor.fields, dict) else [],
+            "calibration": _calibration_of(monitor),
+            "may_calibrate": roles.may_calibrate(request.user),
             "rules": list(monitor.ignore_rules.all()) + list(monitor.page_type.ignore_rules.all()),
         },
     )
@@ -175,3 +179,42 @@ def check_now(request: HttpRequest, pk: int) -> HttpResponse:
     else:
         messages.warning(request, _("This monitor is paused or held; an administrator can resume it."))
     return HttpResponseRedirect(monitor.get_absolute_url())
+
+
+def _calibration_of(monitor: Monitor) -> CalibrationRun | None:
+    """The newest calibration that somebody asked for: under way, proposed, in force, taken back or failed."""
+    return (
+        monitor.calibration_runs.filter(basis=CalibrationRun.Basis.REFETCH)
+        .select_related("applied_by")
+        .order_by("-pk")
+        .first()
+    )
+
+
+@require_POST
+@calibrating
+def calibrate_monitor(request: HttpRequest, pk: int) -> HttpResponse:
+    """Start a calibration, put what it proposes in force, or take it back; the last two with a reason."""
+    user, now = cast("User", request.user), timezone.now()
+    monitor = monitor_or_404(request, pk)
+    wanted = request.POST.get("do", "")
+    reason = request.POST.get("reason", "").replace("\x00", "")[:300]
+    try:
+        if wanted == "start":
+            calibrate.start_run(monitor, actor=user)
+            messages.success(request, _("A worker fetches the page a few times; the proposal appears here."))
+        elif wanted in ("apply", "revert"):
+            run = _calibration_of(monitor)
+            if run is None or run.pk != parameters.whole_number(request.POST.get("run", "")):
+                raise ValidationError(_("A newer calibration of this monitor is there; look at it first."))
+            if wanted == "apply":
+                calibrate.apply_run(run, actor=user, reason=reason, now=now)
+                messages.success(request, _("Applied. Past verdicts stay as they are."))
+            else:
+                calibrate.revert_run(run, actor=user, reason=reason, now=now)
+                messages.success(request, _("Taken back: the earlier values are in force."))
+        else:
+            raise Http404("no such step")
+    except ValidationError as problem:
+        messages.warning(request, " ".join(problem.messages))
+    return HttpResponseRedirect(f"{monitor.get_absolute_url()}#calibration")

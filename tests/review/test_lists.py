@@ -231,6 +231,90 @@ def test_a_proposal_changes_nothing_until_it_is_applied_with_a_reason(lead: User
     assert page_type.cut == 0.5
 
 
+def quiet_run(monitor: Any, **extra: Any) -> CalibrationRun:
+    """A finished calibration of one monitor that proposes 6 bits where the page type says 3."""
+    values = {
+        "basis": "refetch", "state": "done", "fetches": 3, "fetched": 3, "distances": [2, 5, 4],
+        "proposed_threshold": 6, "statistics": {"wide": False}, "finished_at": timezone.now(), **extra,
+    }  # fmt: skip
+    return CalibrationRun.objects.create(monitor=monitor, **values)
+
+
+def test_a_monitors_proposal_is_applied_and_taken_back_on_its_page(lead: User, sign_in: SignIn) -> None:
+    monitor, client = make_monitor(), sign_in(lead)
+    run = quiet_run(monitor)
+    address = reverse("calibrate_monitor", args=[monitor.pk])
+    said = text(client.get(monitor.get_absolute_url()).content)
+    assert "2, 5, 4" in said
+    assert "page type → 6" in said
+
+    client.post(address, {"run": run.pk, "do": "apply", "reason": " "})
+    monitor.refresh_from_db()
+    assert monitor.threshold is None
+    client.post(address, {"run": run.pk, "do": "apply", "reason": "a clock"})
+    monitor.refresh_from_db()
+    assert monitor.threshold == 6
+    assert "lea: a clock" in text(client.get(monitor.get_absolute_url()).content)
+    client.post(address, {"run": run.pk, "do": "revert", "reason": "gone"})
+    monitor.refresh_from_db()
+    assert monitor.threshold is None
+    assert "taken back" in text(client.get(monitor.get_absolute_url()).content)
+
+
+def test_a_monitors_calibration_is_started_once_and_its_progress_is_shown(lead: User, sign_in: SignIn) -> None:
+    monitor, client = make_monitor(), sign_in(lead)
+    address = reverse("calibrate_monitor", args=[monitor.pk])
+    for _ in range(2):
+        client.post(address, {"do": "start"})
+    run = CalibrationRun.objects.get()
+    CalibrationRun.objects.update(state="running", fetched=2)
+
+    said = text(client.get(monitor.get_absolute_url()).content)
+
+    assert run.requested_by == lead
+    assert "2 of 5 fetches done" in said
+    assert "Calibrate again" not in said
+
+
+def test_only_the_newest_calibration_of_a_monitor_is_applied(lead: User, sign_in: SignIn) -> None:
+    monitor = make_monitor()
+    old = quiet_run(monitor, proposed_threshold=40)
+    quiet_run(monitor)
+
+    sign_in(lead).post(
+        reverse("calibrate_monitor", args=[monitor.pk]), {"run": old.pk, "do": "apply", "reason": "late"}
+    )
+
+    monitor.refresh_from_db()
+    assert monitor.threshold is None
+
+
+def test_an_analyst_reads_a_monitors_proposal_without_a_form(analyst: User, sign_in: SignIn) -> None:
+    monitor = make_monitor()
+    quiet_run(monitor)
+
+    page = sign_in(analyst).get(monitor.get_absolute_url()).content
+
+    assert "A lead or an admin can apply it." in text(page)
+    assert b"calibrate/" not in page
+
+
+def test_another_teams_monitor_cannot_be_calibrated(lead: User, sign_in: SignIn) -> None:
+    monitor = make_monitor(team=make_team("Elsewhere"))
+
+    answer = sign_in(lead).post(reverse("calibrate_monitor", args=[monitor.pk]), {"do": "start"})
+
+    assert answer.status_code == 404
+    assert not CalibrationRun.objects.exists()
+
+
+def test_a_failed_calibration_says_why(lead: User, sign_in: SignIn) -> None:
+    monitor = make_monitor()
+    quiet_run(monitor, state="failed", proposed_threshold=None, problem="The server did not answer.")
+
+    assert "The server did not answer." in text(sign_in(lead).get(monitor.get_absolute_url()).content)
+
+
 def test_what_does_not_count_is_not_drawn(lead: User, sign_in: SignIn) -> None:
     page_type = make_page_type()
     verdicts_on(page_type, lead, approved=2, dismissed=0)

@@ -39,6 +39,7 @@ ROUTES: dict[str, str] = {
     "monitors": OWN,
     "monitor": TEAM,
     "check_now": DECIDE,
+    "calibrate_monitor": LEAD,
     "sites": OWN,
     "verdicts": OWN,
     "fields": OWN,
@@ -62,7 +63,7 @@ ROUTES: dict[str, str] = {
 }
 # On other pages: Django's admin has a permission model and tests of its own; the sample pages and probes are public.
 ELSEWHERE = {"admin", "sample-page", "unnamed admin/login/"}
-POST_ONLY = {"bulk", "undo_batch", "decide", "note", "give_reason", "check_now", "calibration_propose", "calibration_apply", "theme", "language", "remove_sample"}  # fmt: skip
+POST_ONLY = {"bulk", "undo_batch", "decide", "note", "give_reason", "check_now", "calibrate_monitor", "calibration_propose", "calibration_apply", "theme", "language", "remove_sample"}  # fmt: skip
 # With a fresh database these have nothing to show.
 EMPTY = {"screenshot"}
 
@@ -114,7 +115,7 @@ def address(name: str, world: World) -> str:
     arguments: dict[str, list[object]] = {
         "change": [world.change], "decide": [world.change], "note": [world.change], "evidence": [world.change],
         "screenshot": [world.change, "prior"], "give_reason": [world.verdict], "monitor": [world.monitor],
-        "check_now": [world.monitor], "calibration": [world.slug], "calibration_propose": [world.slug],
+        "check_now": [world.monitor], "calibrate_monitor": [world.monitor], "calibration": [world.slug], "calibration_propose": [world.slug],
         "calibration_apply": [world.slug], "password_reset_confirm": ["x", "y-z"], "digest-stop": ["forged"],
     }  # fmt: skip
     return reverse(name, args=arguments.get(name, []))
