@@ -19,7 +19,7 @@ const go = (index, { focus = true, smooth = true } = {}) => {
   const list = places();
   if (!list.length) return;
   at = (index + list.length) % list.length;
-  list.forEach((place, i) => place.classList.toggle("now", i === at));
+  list.forEach((place, i) => { place.classList.toggle("now", i === at); place.classList.remove("landed"); });
   all("[data-place-n]").forEach((n) => { n.textContent = at + 1; });
   list[at].scrollIntoView({ block: "center", behavior: smooth && !calm.matches ? "smooth" : "instant" });
   if (focus) list[at].focus({ preventScroll: true });
@@ -33,6 +33,9 @@ const begin = () => {
   first.classList.add("now");
   const box = first.getBoundingClientRect();
   if (box.bottom > innerHeight - 90) go(0, { focus: false, smooth: false });
+  // The page put the focus here, nobody's key did: the tint says so, the outline waits for a key.
+  first.classList.add("landed");
+  first.addEventListener("blur", () => first.classList.remove("landed"), { once: true });
   first.focus({ preventScroll: true });
   for (const frame of all("iframe[data-follow]")) frame.addEventListener("load", follow, { once: true });
 };
