@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from monitoring.models import CalibrationRun, Change, FieldChange, SettingChange
+from monitoring.models import CalibrationRun, Change, FieldChange, Monitor, SettingChange
 from monitoring.services.calibrate import ENOUGH
 from review.models import Preferences, Verdict
 from review.views.fields import FORMULA_STARTS, safe_cell
@@ -240,6 +240,11 @@ def quiet_run(monitor: Any, **extra: Any) -> CalibrationRun:
     return CalibrationRun.objects.create(monitor=monitor, **values)
 
 
+def threshold_of(monitor: Monitor) -> int | None:
+    """A monitor's own threshold as stored."""
+    return Monitor.objects.get(pk=monitor.pk).threshold
+
+
 def test_a_monitors_proposal_is_applied_and_taken_back_on_its_page(lead: User, sign_in: SignIn) -> None:
     monitor, client = make_monitor(), sign_in(lead)
     run = quiet_run(monitor)
@@ -249,15 +254,12 @@ def test_a_monitors_proposal_is_applied_and_taken_back_on_its_page(lead: User, s
     assert "page type → 6" in said
 
     client.post(address, {"run": run.pk, "do": "apply", "reason": " "})
-    monitor.refresh_from_db()
-    assert monitor.threshold is None
+    assert threshold_of(monitor) is None
     client.post(address, {"run": run.pk, "do": "apply", "reason": "a clock"})
-    monitor.refresh_from_db()
-    assert monitor.threshold == 6
+    assert threshold_of(monitor) == 6
     assert "lea: a clock" in text(client.get(monitor.get_absolute_url()).content)
     client.post(address, {"run": run.pk, "do": "revert", "reason": "gone"})
-    monitor.refresh_from_db()
-    assert monitor.threshold is None
+    assert threshold_of(monitor) is None
     assert "taken back" in text(client.get(monitor.get_absolute_url()).content)
 
 
