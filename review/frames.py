@@ -11,19 +11,23 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+import re2
 import webencodings
 from bs4 import BeautifulSoup
 from bs4.element import Comment, NavigableString, PreformattedString, Tag
 from django.conf import settings
 from django.core import signing
 from django.urls import reverse
+from selectolax.lexbor import LexborHTMLParser
 
 from review.rendering import plain
 
 SALT = "review.frame"
 LIFE_S = 1800
 MAX_HTML_BYTES = 1_000_000
-MAX_TAGS = 40_000
+MAX_TAGS = 20_000
+MAX_ATTRIBUTES = 2_000  # of one tag: parsers compare each with all others
+MAX_DEPTH = 150  # work grows with tags times depth: nested deeper, a page is shown as its text
 
 DROPPED = (
     "script", "iframe", "frame", "frameset", "object", "embed", "applet", "base", "link", "meta", "template", "svg",
@@ -78,7 +82,10 @@ BLOCK_TAGS = ("p", "li", "h1", "h2", "h3", "h4", "h5", "h6", "td", "th", "tr", "
               "figcaption", "caption", "summary", "div", "section", "article", "address", "span", "a", "time", "label")  # fmt: skip
 SKIPPED_CHARS = re.compile(r"[\s·|•]+")
 
-OUTSIDE_CSS = re.compile(r"@import[^;]*;?|url\(\s*(?!['\"]?data:)[^)]*\)", re.IGNORECASE)
+_BLANKS = re.compile(r"[\t\n\f\r/]+")
+_WHOLE_TAG = re2.compile(r"""<[a-zA-Z](?:[^"'>]|"[^"]*"|'[^']*')*""")
+# Ends of its own where a bracket or semicolon is missing: otherwise a flood of "url(" takes quadratic time.
+OUTSIDE_CSS = re.compile(r"@import[^;]*;?|url\(\s*(?!['\"]?data:)[^)]*\)?", re.IGNORECASE)
 STYLE = """
 :where(body){margin:0;padding:12px 18px 60px;font:15px/1.6 system-ui,sans-serif;color:#222;background:#fff;overflow-wrap:anywhere}
 :where(img){max-width:100%;height:auto}:where(table){border-collapse:collapse}:where(td,th){padding:4px 8px;border:1px solid #ddd;text-align:start}
@@ -169,13 +176,25 @@ def _changed_ranges(segments: list[list[str]], side: str) -> list[tuple[int, int
     return ranges
 
 
+def _ancestors_of(soup: BeautifulSoup, names: tuple[str, ...]) -> set[int]:
+    """The ids of all elements that hold one with such a name at any depth; each is looked at once."""
+    found: set[int] = set()
+    for element in soup.find_all(names):
+        for outer in element.parents:
+            if id(outer) in found:
+                break
+            found.add(id(outer))
+    return found
+
+
 class _Index:
     """Elements by their text, found in document order so that equal paragraphs are told apart."""
 
     def __init__(self, soup: BeautifulSoup) -> None:
         self.by_text: dict[str, list[tuple[int, Tag]]] = {}
+        outer = _ancestors_of(soup, ("p", "li", "h1", "h2", "h3", "div", "table", "section"))
         for number, element in enumerate(soup.find_all(BLOCK_TAGS)):
-            if element.find(("p", "li", "h1", "h2", "h3", "div", "table", "section")) is not None:
+            if id(element) in outer:
                 continue
             key = _key(element.get_text())
             if key:
@@ -254,6 +273,21 @@ def _mark_places(soup: BeautifulSoup, document: dict[str, Any], side: str) -> No
 # --- the page --------------------------------------------------------------------------------------------------
 
 
+def _well_formed(text: str) -> str:
+    """The page as a browser's parser writes it out again: html.parser takes minutes over a flood of tags without end."""
+    return LexborHTMLParser(text).html or ""
+
+
+def _is_deep(soup: BeautifulSoup) -> bool:
+    depths = {id(soup): 0}
+    for element in soup.find_all(True):
+        depth = depths[id(element.parent)] + 1
+        if depth > MAX_DEPTH:
+            return True
+        depths[id(element)] = depth
+    return False
+
+
 def _clean(soup: BeautifulSoup) -> None:
     for node in soup.find_all(string=lambda text: isinstance(text, Comment)):
         node.extract()
@@ -269,6 +303,8 @@ def _clean(soup: BeautifulSoup) -> None:
             for name, value in element.attrs.items()
             if name in KEPT_ATTRIBUTES or name.startswith("aria-") or name == "role"
         }
+        if any(name.startswith("tl-") for name in _classes(element)):  # the page must not mark its own text as ours
+            kept["class"] = [name for name in _classes(element) if not name.startswith("tl-")]
         if re.fullmatch(r"(p|to-|from-)\w*\d", str(kept.get("id", ""))):
             del kept["id"]  # the page's own ids must not stand in for our places
         if data_image:
@@ -298,7 +334,12 @@ def prepare(body: bytes, *, charset: str, content_type: str, document: dict[str,
     is_html = not content_type or "html" in content_type or "xml" in content_type
     if not is_html or len(body) > MAX_HTML_BYTES or body.count(b"<") > 2 * MAX_TAGS:
         return extracted(document, side=side, title=title)
-    soup = BeautifulSoup(decode(body, charset), "html.parser")
+    text = decode(body, charset)
+    if any(tag.group().count(" ") > MAX_ATTRIBUTES for tag in _WHOLE_TAG.finditer(_BLANKS.sub(" ", text))):
+        return extracted(document, side=side, title=title)
+    soup = BeautifulSoup(_well_formed(text), "html.parser")
+    if _is_deep(soup):
+        return extracted(document, side=side, title=title)
     _clean(soup)
     _mark_places(soup, document, side)
     styles = "".join(str(style.extract()) for style in soup.find_all("style"))

@@ -318,7 +318,10 @@ def screenshot(request: HttpRequest, pk: int, side: str) -> HttpResponse:
     snapshot = change.prior if side == "prior" else change.new
     if snapshot is None or snapshot.screenshot is None:
         raise Http404("no screenshot was kept")
-    body = storage.get(snapshot.screenshot)
+    try:
+        body = storage.get(snapshot.screenshot)
+    except storage.StorageError as error:
+        raise Http404("the stored screenshot can't be read") from error
     if not body.startswith(b"\x89PNG\r\n\x1a\n"):
         raise Http404("the stored screenshot is no PNG")
     response = HttpResponse(body, content_type="image/png")

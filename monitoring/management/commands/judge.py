@@ -20,7 +20,7 @@ from monitoring.detection.quality import PageFacts, assess
 from monitoring.detection.read import read
 from monitoring.fetching.capture import Failure, FetchRequest
 from monitoring.fetching.charset import decode_page
-from monitoring.fetching.http import fetch
+from monitoring.fetching.http import fetch, printable
 from monitoring.services.egress import address_policy
 
 
@@ -63,7 +63,7 @@ class Command(BaseCommand):
         self.stdout.write(f"distance  {found.distance} bits (threshold {settings.threshold})")
         self.stdout.write(f"prints    {fingerprint(old):016x} {fingerprint(new):016x}")
         for reason in found.reasons:
-            self.stdout.write(f"  {reason.code:<24} {reason.text}")
+            self.stdout.write(printable(f"  {reason.code:<24} {reason.text}"))
         if options["diff"]:
             self._print(diff(old, new))
 
@@ -103,4 +103,5 @@ class Command(BaseCommand):
             else:
                 parts = [(s[0], s[1]) for s in row["segments"]]
             marks = {"=": "{}", "-": "[-{}-]", "+": "{{+{}+}}", "!": "<{}>"}
-            self.stdout.write(f"  {row['op']:<10} " + "".join(marks[kind].format(text) for kind, text in parts))
+            told = "".join(marks[kind].format(text) for kind, text in parts)
+            self.stdout.write(printable(f"  {row['op']:<10} {told}"))  # a page's controls are not for a terminal
