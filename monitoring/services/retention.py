@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.db.models import Exists, OuterRef, ProtectedError, Q
 
 from monitoring import storage
@@ -37,9 +37,13 @@ def sweep(*, now: datetime) -> dict[str, int]:
 
 def _refresh_statistics() -> None:
     """SQLite plans by statistics that somebody has to ask for; PostgreSQL keeps its own."""
-    if connection.vendor == "sqlite":
+    if connection.vendor != "sqlite":
+        return
+    try:
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA optimize=0x10002")
+    except OperationalError as problem:  # somebody writes just now; tomorrow's sweep asks again
+        logger.info("statistics not refreshed: %s", problem)
 
 
 def _snapshots(now: datetime) -> int:

@@ -7,6 +7,8 @@ from datetime import timedelta
 
 import pytest
 from django.core.management import call_command
+from django.db import OperationalError
+from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
 from monitoring import storage
@@ -79,3 +81,12 @@ def test_the_command_says_what_went(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("sweep")
 
     assert capsys.readouterr().out.strip() == "0 snapshots, 0 payloads, 0 files"
+
+
+def test_a_busy_database_does_not_fail_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(*args: object, **kwargs: object) -> None:
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr(CursorWrapper, "execute", busy)
+
+    retention._refresh_statistics()
