@@ -26,7 +26,12 @@ def send_field_alert(sender: Any, *, field_change: FieldChange, monitor: Monitor
     """Write one mail per recipient for an important field change; runs inside the check's transaction."""
     for user in recipients(monitor):
         with translation.override(language_of(user)):
-            context = {"monitor": monitor, "change": field_change, "monitor_url": absolute(monitor.get_absolute_url())}
+            context = {
+                "monitor": monitor,
+                "change": field_change,
+                "monitor_url": absolute(monitor.get_absolute_url()),
+                "review_url": absolute(field_change.change.get_absolute_url()) if field_change.change else "",
+            }
             outbox.enqueue(
                 key=f"alert/{field_change.pk}/{user.pk}",
                 kind="alert",

@@ -7,7 +7,7 @@ import pytest
 from monitoring.models import FieldChange, Monitor, OutboxMessage
 from monitoring.services.alerts import important_field_changed
 from review.models import DigestSubscription
-from tests.factories import NOW, make_check, make_monitor, make_team, make_user
+from tests.factories import NOW, make_change, make_check, make_monitor, make_team, make_user
 
 
 def make_field_change(monitor: Monitor) -> FieldChange:
@@ -29,6 +29,21 @@ def test_the_team_is_told_old_and_new_value() -> None:
     assert mail.recipient == "ines@example.test"
     assert mail.subject == "Fjäll kettle: price: 89.00 -> 79.00"
     assert monitor.get_absolute_url() in mail.text
+
+
+@pytest.mark.django_db
+def test_a_field_that_opened_a_change_is_told_with_the_way_to_it() -> None:
+    make_user()
+    change = make_change()
+    row = make_field_change(change.monitor)
+    row.change = change
+    row.save()
+
+    important_field_changed.send(FieldChange, field_change=row, monitor=change.monitor, now=NOW)
+
+    mail = OutboxMessage.objects.get()
+    assert f"{change.get_absolute_url()}\n" in mail.text
+    assert f'{change.get_absolute_url()}"' in mail.html
 
 
 @pytest.mark.django_db
