@@ -26,7 +26,7 @@ from monitoring.admin.evidence import NOTHING, against, reason_lines, row_link
 from monitoring.admin.looking import import_page, preview_page, without_buttons
 from monitoring.admin.rules import FieldRows, IgnoreRows, save_rules
 from monitoring.forms import MonitorForm, MoveForm
-from monitoring.models import Check, Monitor, Outcome, Site
+from monitoring.models import Check, Monitor, Outcome, Site, Vantage
 from monitoring.services import monitors
 from monitoring.services.calibrate import start_run
 from monitoring.services.intervals import format_interval
@@ -150,6 +150,8 @@ class MonitorAdmin(TeamScoped[Monitor]):
             kwargs["queryset"] = own
             if (only := list(own[:2])) and len(only) == 1:
                 kwargs["initial"] = only[0]
+        elif db_field.name == "vantage" and len(only_one := list(Vantage.objects.all()[:2])) == 1:
+            kwargs["initial"] = only_one[0]
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def formfield_for_dbfield(self, db_field: Field[Any, Any], request: HttpRequest, **kwargs: Any) -> Any:
