@@ -32,6 +32,8 @@ class Line:
 def _setting(entry: Entry) -> tuple[str, str]:
     row = entry.setting
     assert row is not None  # noqa: S101 - the caller looked
+    if row.name == "created":
+        return _("Added"), f", {row.actor_name}" if row.actor_name else ""
     rest = _("set from %(old)s to %(new)s") % {"old": row.old or "–", "new": row.new or "–"}
     return row.name, f" {rest}" + (f", {row.actor_name}" if row.actor_name else "") + (
         f": {row.reason}" if row.reason else ""
@@ -67,7 +69,8 @@ def _check(entry: Entry) -> tuple[str, str]:
         rest += f". {visits.visit_words(check)}"
     elif entry.kind == "noise":
         rest += _noise(check)
-    return capfirst(check.get_outcome_display()), rest
+    name = _("first capture") if check.reason == "first-capture" else check.get_outcome_display()
+    return capfirst(name), rest
 
 
 def line_of(entry: Entry) -> Line:

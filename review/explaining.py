@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from django.utils.formats import date_format, number_format
+from django.utils.formats import date_format
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
+
+from review import wording
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +57,13 @@ def _changed(data: Data) -> Sentence:
 
 def _score(data: Data) -> Sentence:
     score, cut = _real(data, "score"), _real(data, "cut")
-    words = _("score %(score)s, the cut is %(cut)s") % {"score": number_format(score, 2), "cut": number_format(cut, 2)}
+    words = _("score %(score)s, the cut is %(cut)s") % {
+        "score": wording.decimal(score, 2),
+        "cut": wording.decimal(cut, 2),
+    }
     if cut <= 0:
         return Sentence("", words)
-    return Sentence(_("%(times)s× the cut:") % {"times": number_format(score / cut, 1)}, words)
+    return Sentence(_("%(times)s× the cut:") % {"times": wording.decimal(score / cut, 1)}, words)
 
 
 def _distance(data: Data) -> Sentence:

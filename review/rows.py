@@ -100,7 +100,7 @@ def row_of(change: Change, *, now: datetime, spoken: bool = True) -> Row:
         removed=change.removed,
         unit=unit,
         shape=rendering.shape(places=change.places),
-        meter=charts.meter(change.score, change.cut, write=wording.decimal),
+        meter=_meter(change),
         age=wording.span(age),
         late=age > LATE_AFTER,
         priority=change.priority,
@@ -111,6 +111,13 @@ def row_of(change: Change, *, now: datetime, spoken: bool = True) -> Row:
         flags=flags_of(change),
         suggested=wording.suggested_reason(change),
     )
+
+
+def _meter(change: Change) -> charts.Meter | None:
+    """The score against the cut; none where a field raised the change, whose text stayed under the cut."""
+    if change.kind == Change.Kind.FIELD and (change.score or 0.0) < (change.cut or 0.0):
+        return None
+    return charts.meter(change.score, change.cut, write=wording.decimal)
 
 
 def shared_reason(rows: list[Row]) -> str:

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
-from monitoring.models import CalibrationRun, Monitor, MonitorState, PageType, Site
+from monitoring.models import CalibrationRun, Monitor, MonitorState, PageType, Site, Snapshot
 from monitoring.services import calibrate
 from monitoring.services import monitors as service
 from review import roles, wording
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 ORDER = keyset.Order(("name", "pk"))
 RANGES = {"30": timedelta(days=30), "90": timedelta(days=90), "365": timedelta(days=365)}
+SNAPSHOTS = 8
 PLANS = {
     "first": gettext_lazy("it is new or its address changed"),
     "asked": gettext_lazy("somebody asked for it"),
@@ -160,7 +161,7 @@ def monitor_page(request: HttpRequest, pk: int) -> HttpResponse:
                 )
             ],
             "last": last,
-            "snapshots": list(monitor.snapshots.select_related("payload").defer("headers", "fields")[:8]),
+            "snapshots": _kept(monitor),
             "current_fields": sorted(monitor.fields.items()) if isinstance(monitor.fields, dict) else [],
             "calibration": _calibration_of(monitor),
             "may_calibrate": roles.may_calibrate(request.user),
@@ -179,6 +180,13 @@ def check_now(request: HttpRequest, pk: int) -> HttpResponse:
     else:
         messages.warning(request, _("This monitor is paused or held; an administrator can resume it."))
     return HttpResponseRedirect(monitor.get_absolute_url())
+
+
+def _kept(monitor: Monitor) -> list[Snapshot]:
+    """The newest snapshots; what noise left for a while never crowds out a baseline or a change."""
+    rows = monitor.snapshots.select_related("payload").defer("headers", "fields")
+    lasting = list(rows.exclude(role=Snapshot.Role.NOISE)[:SNAPSHOTS])
+    return lasting + list(rows.filter(role=Snapshot.Role.NOISE)[: SNAPSHOTS - len(lasting)])
 
 
 def _calibration_of(monitor: Monitor) -> CalibrationRun | None:

@@ -109,3 +109,7 @@ def test_a_contradiction_names_both_sides() -> None:
 
     assert told("contradiction", text=text, name="price") == text
     assert told("contradiction", text="?") == "Structured data and the visible page disagree"
+
+
+def test_a_score_is_rounded_as_in_the_queue() -> None:
+    assert told("score", score=0.996, cut=0.5) == "2.0× the cut: score 1.00, the cut is 0.50"

@@ -20,7 +20,7 @@ from monitoring.models import CalibrationRun, Change, FieldChange, Monitor, Sett
 from monitoring.services.calibrate import ENOUGH
 from review.models import Preferences, Verdict
 from review.views.fields import FORMULA_STARTS, safe_cell
-from tests.factories import make_change, make_check, make_monitor, make_page_type, make_team
+from tests.factories import make_change, make_check, make_monitor, make_page_type, make_snapshot, make_team
 from tests.review.conftest import SignIn
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("strict_templates")]
@@ -229,6 +229,34 @@ def test_a_proposal_changes_nothing_until_it_is_applied_with_a_reason(lead: User
     client.post(apply, {"run": run.pk, "do": "revert", "reason": "too high"})
     page_type.refresh_from_db()
     assert page_type.cut == 0.5
+
+
+def test_what_noise_left_does_not_crowd_out_the_baseline(analyst: User, sign_in: SignIn) -> None:
+    monitor = make_monitor()
+    make_snapshot(monitor, role="baseline", taken_at=timezone.now() - timedelta(days=1))
+    for _ in range(9):
+        make_snapshot(monitor, role="noise")
+
+    said = text(sign_in(analyst).get(monitor.get_absolute_url()).content)
+
+    assert "baseline" in said.split("Snapshots kept")[1]
+
+
+def test_who_added_a_monitor_is_told_in_words(analyst: User, sign_in: SignIn) -> None:
+    monitor = make_monitor()
+    SettingChange.objects.create(monitor=monitor, name="created", new=monitor.url, actor_name="ada")
+
+    said = text(sign_in(analyst).get(monitor.get_absolute_url()).content)
+
+    assert "Added , ada" in said
+    assert "created" not in said
+
+
+def test_the_first_visit_is_told_as_such(analyst: User, sign_in: SignIn) -> None:
+    monitor = make_monitor()
+    make_check(monitor, outcome="none", reason="first-capture")
+
+    assert "First capture" in text(sign_in(analyst).get(monitor.get_absolute_url()).content)
 
 
 def quiet_run(monitor: Any, **extra: Any) -> CalibrationRun:

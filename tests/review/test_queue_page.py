@@ -46,6 +46,17 @@ def test_priority_first_then_the_oldest(analyst: User, sign_in: SignIn) -> None:
     assert titles(sign_in(analyst).get(reverse("queue")).content) == ["urgent", "old", "young"]
 
 
+def test_a_change_that_a_field_raised_shows_no_score_under_the_cut(analyst: User, sign_in: SignIn) -> None:
+    change("certificates", kind="field", score=0.0, cut=0.5)
+    change("clause", kind="content", score=0.9, cut=0.5)
+
+    rows = BeautifulSoup(sign_in(analyst).get(reverse("queue")).content, "html.parser").select(".q-row")
+    meters = {row.select_one(".q-title a").get_text(): row.select_one(".meter").get_text(strip=True) for row in rows}  # type: ignore[union-attr]
+
+    assert meters["certificates"] == "–"
+    assert meters["clause"].startswith("0.90")
+
+
 def test_only_what_waits_in_ones_teams(analyst: User, sign_in: SignIn) -> None:
     change("mine")
     change("done", state="approved")
