@@ -78,7 +78,7 @@ def strings() -> dict[str, str]:
     shared = {
         case.name.removeprefix("sink_"): case.payload[1]
         for case in (module.cases() if module else ())
-        if case.area == "sink" and not case.name.startswith("sink_api")
+        if case.area == "sink" and not case.name.startswith("sink_api") and case.payload[1] not in OURS.values()
     }
     return OURS | shared
 
