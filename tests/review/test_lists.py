@@ -279,7 +279,7 @@ def test_a_monitors_proposal_is_applied_and_taken_back_on_its_page(lead: User, s
     address = reverse("calibrate_monitor", args=[monitor.pk])
     said = text(client.get(monitor.get_absolute_url()).content)
     assert "2, 5, 4" in said
-    assert "page type → 6" in said
+    assert "3 (page type) → 6" in said
 
     client.post(address, {"run": run.pk, "do": "apply", "reason": " "})
     assert threshold_of(monitor) is None
@@ -289,6 +289,13 @@ def test_a_monitors_proposal_is_applied_and_taken_back_on_its_page(lead: User, s
     client.post(address, {"run": run.pk, "do": "revert", "reason": "gone"})
     assert threshold_of(monitor) is None
     assert "taken back" in text(client.get(monitor.get_absolute_url()).content)
+
+
+def test_an_empty_installation_says_on_today_how_to_begin(admin_user_of_team: User, sign_in: SignIn) -> None:
+    page = sign_in(admin_user_of_team).get(reverse("today")).content
+
+    assert "Nothing is watched yet." in text(page)
+    assert reverse("admin:monitoring_monitor_add").encode() in page
 
 
 def test_a_monitors_calibration_is_started_once_and_its_progress_is_shown(lead: User, sign_in: SignIn) -> None:
