@@ -70,9 +70,9 @@ class FieldValue:
     def from_json(cls, data: dict[str, object]) -> FieldValue:
         """The value that `to_json` wrote. ValueError for anything else."""
         kind = data.get("type")
-        if kind not in FieldType:
+        if not isinstance(kind, str) or kind not in FieldType:
             raise ValueError(f"a stored field value has one of the known types, got {kind!r}")
-        type_ = FieldType(str(kind))
+        type_ = FieldType(kind)
         value = data.get("value", "")
         items = tuple(map(str, value)) if isinstance(value, list) else ()
         canonical = "" if isinstance(value, list) else str(value)

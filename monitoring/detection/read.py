@@ -227,15 +227,26 @@ def _has_attribute_flood(page: bytes) -> bool:
     return False
 
 
-_VALUES: Final = 10_000  # so many "=" in one tag cost the parser a quarter of a second
+_VALUES: Final = 10_000  # so many attributes in one tag cost the parser a quarter of a second
+_LONG_TAG: Final = re2.compile(rb"""<[a-zA-Z](?:[^"'<>]|"[^"]*"|'[^']*'){300}""")
 _WHOLE_TAG: Final = re2.compile(rb"""<[a-zA-Z](?:[^"'>]|"[^"]*"|'[^']*')*""")
 
 
 def _has_quoted_flood(page: bytes) -> bool:
-    """Whether one tag holds thousands of values, counting a ">" inside quotes as part of the tag, as the parser does."""
-    if page.count(b"=") < _VALUES:
-        return False
-    return any(found.group().count(b"=") >= _VALUES for found in _WHOLE_TAG.finditer(page))
+    """Whether one tag holds thousands of attributes, counting a ">" inside quotes as part of the tag, as the parser does.
+
+    Only tags with 300 characters outside quotes are measured, each once: linear, and a tenth of a millisecond on
+    pages that have none.
+    """
+    at = 0
+    while found := _LONG_TAG.search(page, at):
+        tag = _WHOLE_TAG.match(page, found.start())
+        if tag is None:
+            return False
+        if tag.group().count(b"=") >= _VALUES or len(_QUOTED.sub(b"", tag.group()).split()) >= _VALUES:
+            return True
+        at = tag.end()
+    return False
 
 
 def _precise_guard(page: bytes, limits: ReadLimits) -> str:

@@ -40,7 +40,7 @@ def _refresh_statistics() -> None:
     if connection.vendor != "sqlite":
         return
     try:
-        with connection.cursor() as cursor:
+        with transaction.atomic(), connection.cursor() as cursor:  # the lock first: it can't be had halfway
             cursor.execute("PRAGMA optimize=0x10002")
     except OperationalError as problem:  # somebody writes just now; tomorrow's sweep asks again
         logger.info("statistics not refreshed: %s", problem)

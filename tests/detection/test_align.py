@@ -112,4 +112,4 @@ def test_a_page_rewritten_from_top_to_bottom_is_paired_in_bounded_time() -> None
     start = time.process_time()
     align(old, new)
 
-    assert time.process_time() - start < 1.0
+    assert time.process_time() - start < 10  # quadratic work takes minutes here

@@ -60,7 +60,7 @@ def test_unclosed_markup_costs_linear_time(flood: str) -> None:
 
     tag_density_body(flood * (1_000_000 // len(flood)))
 
-    assert time.process_time() - start < 2.0
+    assert time.process_time() - start < 10  # quadratic work takes minutes here
 
 
 PIECES = ["<", ">", "<div>", "<td x>", "</td>", "</div >", "<!--", "-->", "<?", "?>", "abc def " * 5, "é" * 30, "&amp;"]

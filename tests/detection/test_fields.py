@@ -421,7 +421,7 @@ def test_hostile_json_ld_survives_in_bounded_time(text: str) -> None:
 
     found = extract_fields(html, [*DEFAULT_FIELDS["product"], FieldSpec("h", "css", "h1")])
 
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 10  # quadratic work takes minutes here
     assert found["h"].value == "T"
     for value in found.values():
         json.dumps(value.to_json()).encode()
@@ -448,7 +448,7 @@ def test_a_page_nested_beyond_reason_has_no_fields_and_costs_little(unit: str) -
     start = time.process_time()
 
     assert extract_fields(unit * 200_000 + "<h1>T</h1>", [FieldSpec("h", "css", "h1")]) == {}
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 10  # quadratic work takes minutes here
 
 
 @given(

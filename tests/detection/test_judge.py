@@ -180,7 +180,7 @@ def test_hostile_pairs_are_judged_in_bounded_time(old: str, new: str) -> None:
     start = time.process_time()
     judgement = judge(first, second, memory, settings=Settings())
 
-    assert time.process_time() - start < 1.5
+    assert time.process_time() - start < 10  # quadratic work takes minutes here
     assert len(judgement.delta) <= MAX_DELTA_BYTES
 
 
@@ -212,7 +212,7 @@ def test_one_endless_word_is_judged_in_bounded_time() -> None:
     start = time.process_time()
     judgement = judge(old, new, Memory.start(START), settings=Settings())
 
-    assert time.process_time() - start < 1.0
+    assert time.process_time() - start < 10  # quadratic work takes minutes here
     assert judgement.kind is Kind.CONTENT
 
 
