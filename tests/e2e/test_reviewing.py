@@ -209,3 +209,30 @@ def test_the_theme_stays(open_as: Open, site: str) -> None:
     page.goto(f"{site}/sites/")
 
     assert page.get_attribute("html", "data-theme") == "dark"
+
+
+def test_the_outline_of_a_place_waits_for_a_key(open_as: Open, site: str) -> None:
+    page = open_as()
+    start(page, site)
+    outline = "getComputedStyle(document.activeElement).outlineStyle"
+    assert page.evaluate("document.activeElement.matches('[data-place].now')")
+    assert page.evaluate(outline) == "none"
+
+    page.keyboard.press(".")
+
+    assert page.evaluate(outline) == "solid"
+
+
+def test_every_verdict_fits_a_phone_in_german(open_as: Open, site: str) -> None:
+    page = open_as()
+    page.context.add_cookies([{"name": "django_language", "value": "de", "url": site}])
+    page.set_viewport_size({"width": 390, "height": 844})
+    start(page, site)
+
+    expect(page.locator("#decide [value=approve]")).to_contain_text("Bestätigen")
+    edges = page.locator("#decide button[name=do]:visible").evaluate_all(
+        "buttons => buttons.map(button => button.getBoundingClientRect().right)"
+    )
+
+    assert len(edges) >= 3
+    assert max(edges) <= 390
