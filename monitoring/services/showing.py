@@ -44,7 +44,32 @@ def explained(edits: Sequence[Edit], old: Reading, new: Reading) -> Sides:
             gone[edit.old] = code
         if edit.new >= 0:
             come[edit.new] = code
+    _add_reordered(edits, old, new, gone, come)
     return gone, come
+
+
+def _add_reordered(
+    edits: Sequence[Edit], old: Reading, new: Reading, gone: dict[int, str], come: dict[int, str]
+) -> None:
+    """Entries that only changed places, whichever of them the diff takes for the moved ones.
+
+    In lists that the judgement called reordered, and in every list beside the main region.
+    """
+    reordered = {new.blocks[edit.new].path for edit in edits if edit.explained == "reorder" and edit.new >= 0}
+
+    def entries(reading: Reading) -> dict[int, tuple[str, str]]:
+        return {
+            index: (block.path, block.text)
+            for index, block in enumerate(reading.blocks)
+            if block.list_id >= 0 and (block.region is not Region.MAIN or block.path in reordered)
+        }
+
+    before, after = entries(old), entries(new)
+    both = set(before.values()) & set(after.values())
+    for entries_of, codes in ((before, gone), (after, come)):
+        for index, entry in entries_of.items():
+            if entry in both:
+                codes.setdefault(index, "reorder")
 
 
 def _in(judged: Reading, codes: dict[int, str], shown: Reading) -> dict[int, str]:
