@@ -65,6 +65,7 @@ def test_the_worst_inputs_are_bounded_by_work(name: str) -> None:
     assert len(json.dumps(document, ensure_ascii=False).encode("utf-8")) < 2_000_000
 
 
+@pytest.mark.slow
 def test_memory_stays_small_over_all_of_them() -> None:
     program = (
         "import resource\n"

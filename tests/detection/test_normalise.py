@@ -21,6 +21,7 @@ def test_normalising_twice_equals_once(text: str) -> None:
     assert normalise(once) == once
 
 
+@pytest.mark.slow
 def test_every_single_character_folds_to_a_fixed_point() -> None:
     everything = normalise(" ".join(map(chr, range(0x110000))))
 

@@ -31,6 +31,9 @@ EITHER = {"obs_fold_header", "cl_and_te_smuggle", "enc_nul_in_charset_label"}
 CAPTURED = {"maintenance_503", "retry_after_garbage", "multipart_push"}
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def hostile() -> Iterator[Any]:  # a module that is not ours and has no types
     path = Path(__file__).resolve().parents[3] / "shared" / "hostile" / "hostile.py"
