@@ -24,6 +24,7 @@ from monitoring.detection.fingerprint import distance, fingerprint
 from monitoring.detection.judge import observe
 from monitoring.fetching.capture import Capture, Failure
 from monitoring.models import CalibrationRun, Monitor, MonitorMemory, PageType
+from monitoring.queueing import enqueue_calibration
 from monitoring.services.monitors import change_page_type, change_settings
 
 logger = logging.getLogger(__name__)
@@ -67,8 +68,6 @@ def start_run(
             requested_by=actor,
         )
         if enqueue:
-            from monitoring.queueing import enqueue_calibration
-
             transaction.on_commit(lambda: enqueue_calibration(run.pk))
     return run
 

@@ -71,12 +71,6 @@ def kind_icon(name: str) -> SafeString:
 
 
 @register.filter
-def span_since(now: datetime, then: datetime) -> str:
-    """The time between two moments, short."""
-    return wording.span(now - then)
-
-
-@register.filter
 def when(moment: datetime | None) -> str:
     """A moment in the reader's zone: "26 Nov 2026, 06:04"; other languages as they write it."""
     if moment is None:
