@@ -111,3 +111,36 @@ def database(name: str, data: Path) -> dict[str, object]:
             "CONN_HEALTH_CHECKS": True,
         }
     raise EnvironmentProblem(name, f"has the scheme {parts.scheme!r}; expected sqlite or postgresql")
+
+
+class Secrets:
+    """Secrets that settings of sites and monitors refer to by name; read when asked for, and never printed.
+
+    NAME is looked for as the variable PREFIX_NAME, in the file that PREFIX_NAME_FILE points to, and as a line
+    `NAME=value` of the secrets file. `KEY` is none of them: it is the product's own signing key.
+    """
+
+    RESERVED = frozenset({"KEY"})
+
+    def __init__(self, prefix: str, file: str = "") -> None:
+        self._prefix = prefix
+        self._file = file
+
+    def __repr__(self) -> str:
+        return f"<secrets {self._prefix}*>"
+
+    def get(self, name: str) -> str | None:
+        """The secret's value, or None where there is none of that name; raises OSError for a file that can't be read."""
+        if name in self.RESERVED or name.endswith("_FILE"):
+            return None
+        try:
+            return text(f"{self._prefix}{name}") or self._lines().get(name)
+        except EnvironmentProblem as problem:  # ends a start, and must not end a worker
+            raise OSError(str(problem)) from problem
+
+    def _lines(self) -> dict[str, str]:
+        if not self._file:
+            return {}
+        lines = Path(self._file).read_text(encoding="utf-8").splitlines()
+        pairs = (line.partition("=") for line in lines if "=" in line and not line.lstrip().startswith("#"))
+        return {name.strip(): value.strip() for name, _, value in pairs}

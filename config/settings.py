@@ -273,6 +273,8 @@ CONFIRM_DELAY_S = env.number("TIDELINE_CONFIRM_DELAY_S", 4, low=0, high=60)
 EXTRA_PORTS = env.numbers("TIDELINE_EXTRA_PORTS", low=1, high=65535)
 # Proxies of vantages that may stand on private addresses, as host:port; any other proxy has to be public.
 TRUSTED_PROXIES = env.places("TIDELINE_TRUSTED_PROXIES")
+# What `secret:NAME` in a step, a cookie or a proxy means: TIDELINE_SECRET_NAME, or a line of TIDELINE_SECRETS_FILE.
+SECRETS = env.Secrets("TIDELINE_SECRET_", env.text("TIDELINE_SECRETS_FILE"))
 # Workers reach the product's own sample pages here; another machine's workers need the web address.
 SAMPLE_ORIGIN = env.text(
     "TIDELINE_SAMPLE_ORIGIN", APP_ORIGIN if APP_ORIGIN.startswith("http://") else "http://127.0.0.1:8000"
