@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from ipaddress import ip_network
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from monitoring.fetching.guard import is_private
 
 
 class EnvironmentProblem(SystemExit):
@@ -69,6 +72,38 @@ def places(name: str) -> list[str]:
             raise EnvironmentProblem(name, f"contains {word!r}; expected HOST:PORT such as proxy.internal:3128")
         found.append(f"{host}:{port}")
     return found
+
+
+def networks(name: str) -> list[str]:
+    """A comma-separated list of private networks in CIDR notation; anything public, local or multicast is refused."""
+    found = []
+    for word in words(name):
+        try:
+            network = ip_network(word)
+        except ValueError:
+            raise EnvironmentProblem(
+                name, f"contains {word!r}; expected a network such as 10.20.0.0/16 without host bits"
+            ) from None
+        if not is_private(network):
+            raise EnvironmentProblem(
+                name,
+                f"contains {word}; only parts of 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10 and fc00::/7 can be opened",
+            )
+        found.append(str(network))
+    return found
+
+
+def contact(name: str) -> str:
+    """A mail address or an http(s) address at which a site's owner reaches whoever runs this; may be empty."""
+    value = text(name).strip()
+    is_url = value.startswith(("https://", "http://")) and bool(urlsplit(value).hostname)
+    is_mail = value.count("@") == 1 and all(value.split("@")) and "/" not in value
+    fit = value.isascii() and value.isprintable() and not set(value) & set(' ;()<>"') and len(value) <= 200
+    if value and not (fit and (is_url or is_mail)):
+        raise EnvironmentProblem(
+            name, f"is {value!r}; expected a mail address, or a page such as https://example.org/monitoring"
+        )
+    return value
 
 
 def words(name: str, default: str = "") -> list[str]:

@@ -243,6 +243,10 @@ SERVER_EMAIL = DEFAULT_FROM_EMAIL
 
 # --- workers ---------------------------------------------------------------------------------------------------
 WORKERS = env.number("TIDELINE_WORKERS", 2, low=1, high=64)
+# What a worker may allocate (RLIMIT_DATA, where the system has it); 0 sets no limit. Browsers have one of their own.
+WORKER_MEMORY_MB = env.number("TIDELINE_WORKER_MEMORY_MB", 1024, low=0, high=1_000_000)
+if 0 < WORKER_MEMORY_MB < 512:
+    raise env.EnvironmentProblem("TIDELINE_WORKER_MEMORY_MB", f"is {WORKER_MEMORY_MB}; a worker needs 512 or more")
 # A worker that shows no sign of life for so long loses what it had claimed.
 LEASE_S = env.number("TIDELINE_LEASE_S", 90, low=2, high=3600)
 Q_CLUSTER = {
@@ -266,11 +270,19 @@ Q_CLUSTER = {
 
 # --- fetching --------------------------------------------------------------------------------------------------
 CHROMIUM = env.text("TIDELINE_CHROMIUM")
-USER_AGENT = env.text("TIDELINE_USER_AGENT", f"Mozilla/5.0 (compatible; Tideline/{VERSION})")
+# Whom a site's owner can ask about our requests: a mail address or a page, shown in the user agent.
+CONTACT = env.contact("TIDELINE_CONTACT")
+USER_AGENT = env.text(
+    "TIDELINE_USER_AGENT", f"Mozilla/5.0 (compatible; Tideline/{VERSION}{f'; +{CONTACT}' if CONTACT else ''})"
+)
+# The name that robots.txt files address us by; it stands in the user agent.
+ROBOT_NAME = "Tideline"
 FETCH_CONCURRENCY = env.number("TIDELINE_FETCH_CONCURRENCY", 20, low=1, high=200)
 # A change is looked at twice before it is raised: so many seconds lie between the two fetches.
 CONFIRM_DELAY_S = env.number("TIDELINE_CONFIRM_DELAY_S", 4, low=0, high=60)
 EXTRA_PORTS = env.numbers("TIDELINE_EXTRA_PORTS", low=1, high=65535)
+# Private networks (CIDR) that monitors may watch; everything else that is not public stays refused.
+ALLOWED_NETWORKS = env.networks("TIDELINE_ALLOWED_NETWORKS")
 # Proxies of vantages that may stand on private addresses, as host:port; any other proxy has to be public.
 TRUSTED_PROXIES = env.places("TIDELINE_TRUSTED_PROXIES")
 # What `secret:NAME` in a step, a cookie or a proxy means: TIDELINE_SECRET_NAME, or a line of TIDELINE_SECRETS_FILE.

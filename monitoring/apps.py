@@ -10,7 +10,12 @@ class MonitoringConfig(AppConfig):
     verbose_name = "Monitoring"
 
     def ready(self) -> None:
-        """Register the jobs that run by the clock and belong to no service."""
+        """Bound what workers may use, and register the jobs that run by the clock and belong to no service."""
+        from django_q.signals import post_spawn
+
+        from monitoring.limits import worker_started
         from monitoring.queueing import periodic
+
+        post_spawn.connect(worker_started, dispatch_uid="cap worker memory")
 
         periodic("sample-pace", 60, "monitoring.sample.workspace.settle", when="monitoring.sample.workspace.is_fresh")

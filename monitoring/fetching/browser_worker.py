@@ -12,7 +12,8 @@ import hashlib
 import json
 import sys
 import time
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ from monitoring.fetching.egress import MARK, EgressProxy, Upstream
 from monitoring.fetching.errors import FetchError, Refused, TooLarge
 from monitoring.fetching.guard import Target, vet
 from monitoring.fetching.http import DEFAULT_USER_AGENT, media_type, printable
-from monitoring.fetching.resolver import NameBook, SystemLookup
+from monitoring.fetching.resolver import NameBook, SystemLookup, policy_beyond
 
 MAX_SCREENSHOT_HEIGHT = 8000
 # A page is its document and all that it loads; the document alone is bounded by the request's own limit.
@@ -218,9 +219,12 @@ async def render(job: Job) -> tuple[dict[str, Any], bytes, bytes]:
     """The page's facts, its HTML and its screenshot; raises `FetchError`."""
     ends_at = time.monotonic() + job.budget_s
     lookup = SystemLookup(8)
+    names = NameBook(lookup)
+    first = vet(job.url, job.policy, exemption=job.exemption)
+    job = replace(job, policy=await policy_beyond(first, job.policy, names))
     proxy = EgressProxy(
         job.policy,
-        NameBook(lookup),
+        names,
         exemption=job.exemption,
         upstream=Upstream.of(job.vantage.proxy_url),
         max_bytes=job.limits.max_bytes * TRAFFIC_FACTOR,
@@ -445,8 +449,18 @@ _FAULTS = (
 )  # fmt: skip
 
 
+def _lift_memory_limit() -> None:
+    """Take off the worker's limit on allocations: it is too small for a browser, whose memory the parent watches."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource  # not on every system
+
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+
+
 def main() -> int:
     """Read the job, write the result. Any end without a result is reported by the parent."""
+    _lift_memory_limit()
     job = Job.from_json(sys.stdin.read())
     html = shot = b""
     try:

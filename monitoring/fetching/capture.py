@@ -24,9 +24,14 @@ class VantageSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Budgets of one fetch. Seconds are for the whole fetch, redirects included; bytes are decoded bytes."""
+    """Budgets of one fetch. `total_s` is for the whole fetch, redirects included; bytes are decoded bytes.
+
+    `connect_s` is for one connection, TLS included; `head_s` from there to the end of the answer's head.
+    """
 
     total_s: float = 30.0
+    connect_s: float = 10.0
+    head_s: float = 20.0
     max_bytes: int = 10 * 1024 * 1024
     max_redirects: int = 10
 

@@ -7,8 +7,9 @@ Everything errs towards refusing: an address has to be known as public.
 
 from __future__ import annotations
 
+import functools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import quote, unquote
 
@@ -89,6 +90,29 @@ _REFUSED_NETWORKS: tuple[tuple[Network, str], ...] = tuple(
     )
 )
 _NAT64 = IPv6Network("64:ff9b::/96")
+# What a deployment may open by naming a part of it: never loopback, link-local (cloud metadata) or multicast.
+PRIVATE_NETWORKS: tuple[Network, ...] = tuple(
+    ip_network(text) for text in ("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
+)
+# One sentence for every refused address, literal or behind a name: it tells nothing about what is where inside.
+REFUSED_ADDRESS = (
+    "This is no public address; only public addresses are fetched, and private ones that the deployment opens."
+)
+
+
+def is_private(network: Network) -> bool:
+    """Whether a network is a part of those that a deployment may open."""
+    return any(
+        (isinstance(network, IPv4Network) and isinstance(private, IPv4Network) and network.subnet_of(private))
+        or (isinstance(network, IPv6Network) and isinstance(private, IPv6Network) and network.subnet_of(private))
+        for private in PRIVATE_NETWORKS
+    )
+
+
+@functools.lru_cache(maxsize=16)
+def _networks(texts: frozenset[str]) -> tuple[Network, ...]:
+    """The allowed networks; one that is not private is passed over, whoever wrote it there."""
+    return tuple(network for network in map(ip_network, sorted(texts)) if is_private(network))
 
 
 def _unmapped(address: Address) -> Address:
@@ -107,12 +131,14 @@ class AddressPolicy:
 
     allow           (address, port) pairs that are let through although not public; for tests only
     extra_ports     ports besides 80 and 443
+    allow_networks  private networks (CIDR) that the deployment opens; pages outside cannot lead into them
     own_addresses   addresses of our own interfaces, public ones included: we do not watch ourselves
     own_hosts       host names under which the product itself is served
     trusted_proxies "host:port" of vantage proxies that the deployment names; they may be on private addresses
     """
 
     allow: frozenset[tuple[str, int]] = frozenset()
+    allow_networks: frozenset[str] = frozenset()
     extra_ports: frozenset[int] = frozenset()
     own_addresses: frozenset[str] = frozenset()
     own_hosts: frozenset[str] = frozenset()
@@ -126,14 +152,25 @@ class AddressPolicy:
         if isinstance(found, IPv6Address) and found.scope_id:
             return "link-local"
         inner = _unmapped(found)
+        if str(inner) in self.own_addresses or str(found) in self.own_addresses:
+            return "one of our own"
+        if self.is_inside(found):
+            return ""
         for network, why in _REFUSED_NETWORKS:
             if inner in network:
                 return why
-        if str(inner) in self.own_addresses or str(found) in self.own_addresses:
-            return "one of our own"
         if not inner.is_global or inner.is_multicast or inner.is_reserved or inner.is_unspecified:
             return "not public"
         return ""
+
+    def is_inside(self, address: Address | str) -> bool:
+        """Whether an address lies in a private network that this deployment opened; written as itself, not wrapped."""
+        found = ip_address(address) if isinstance(address, str) else address
+        return any(found in network for network in _networks(self.allow_networks))
+
+    def public_only(self) -> AddressPolicy:
+        """The same without the opened private networks: for where a page outside leads."""
+        return replace(self, allow_networks=frozenset()) if self.allow_networks else self
 
     def allows_port(self, port: int) -> bool:
         """Whether requests may go to this port at all."""
@@ -193,13 +230,13 @@ def vet(url: str, policy: AddressPolicy, *, exemption: Exemption | None = None) 
             exempt=True,
         )
     if target.address is not None:
-        why = policy.objection(target.address, target.port)
-        if why:
-            raise Refused("address", f"The address {target.host} is {why}; only public addresses are fetched.")
+        if policy.objection(target.address, target.port):
+            raise Refused("address", REFUSED_ADDRESS)
     else:
         _check_name(target.host, target.port, policy)
     if not policy.allows_port(target.port):
-        raise Refused("port", f"Port {target.port} is not allowed; only 80 and 443 are.")
+        more = "".join(f", {port}" for port in sorted(policy.extra_ports))
+        raise Refused("port", f"Port {target.port} is not allowed; expected one of 80, 443{more}.")
     return target
 
 
@@ -208,6 +245,8 @@ def _check_name(host: str, port: int, policy: AddressPolicy) -> None:
         raise Refused("own-host", f"{host} is this product itself, which does not watch itself.")
     if host == "localhost" and (("127.0.0.1", port) in policy.allow or ("::1", port) in policy.allow):
         return
+    if policy.allow_networks and host != "localhost" and not host.endswith((".localhost", ".onion")):
+        return  # names inside an opened network are local ones; where they lead is judged when they are looked up
     if "." not in host or host.endswith(tuple("." + suffix for suffix in _LOCAL_SUFFIXES)):
         raise Refused("local-name", f"{host} is a name of a local network; only public host names are fetched.")
 

@@ -26,12 +26,12 @@ import aiohttp
 from aiohttp.client_proto import ResponseHandler
 from yarl import URL
 
-from monitoring.fetching.capture import Capture, Failure, FetchRequest, Hop, Outcome, VantageSpec
+from monitoring.fetching.capture import Capture, Failure, FetchRequest, Hop, Limits, Outcome, VantageSpec
 from monitoring.fetching.charset import decode_page
 from monitoring.fetching.decode import ACCEPT_ENCODING, codings, decompress
 from monitoring.fetching.errors import BrokenAnswer, FetchError, Refused, TooLarge
 from monitoring.fetching.guard import AddressPolicy, Target, vet, without_userinfo
-from monitoring.fetching.resolver import Lookup, NameBook, SystemLookup, VettedResolver
+from monitoring.fetching.resolver import Lookup, NameBook, SystemLookup, VettedResolver, policy_beyond
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +73,14 @@ class _Visit:
     over_budget: bool = False
     peer: str = ""
     certificate: str = ""
+    stage: str = "lookup"
+    began: float = field(default_factory=time.monotonic)
+    told: list[tuple[int, str, str]] = field(default_factory=list)
+
+    def enter(self, stage: str, detail: str = "") -> None:
+        """Note that a stage of the fetch begins, and when (milliseconds since the fetch began)."""
+        self.stage = stage
+        self.told.append((_since_ms(self.began), stage, detail))
 
 
 _visit: ContextVar[_Visit] = ContextVar("visit")
@@ -114,8 +122,10 @@ class _Connector(aiohttp.TCPConnector):
     async def connect(
         self, req: aiohttp.ClientRequest, traces: list[aiohttp.tracing.Trace], timeout: aiohttp.ClientTimeout
     ) -> aiohttp.connector.Connection:
-        connection = await super().connect(req, traces, timeout)
         visit = _visit.get()
+        visit.enter("connect")
+        connection = await super().connect(req, traces, timeout)
+        visit.enter("head")
         transport = connection.transport
         if transport is not None:
             peer = transport.get_extra_info("peername")
@@ -241,10 +251,9 @@ class _Run:
         if lookup is None:
             lookup = self._system = SystemLookup(width)
         self._names = NameBook(lookup)
-        self._direct = VettedResolver(policy, self._names)
         self._tls = tls or default_tls()
         self._clock = clock
-        self._sessions: dict[tuple[str, str], aiohttp.ClientSession] = {}
+        self._sessions: dict[tuple[str, str, AddressPolicy], aiohttp.ClientSession] = {}
         self.large = asyncio.Semaphore(_LARGE_AT_ONCE)
 
     async def __aenter__(self) -> _Run:
@@ -284,24 +293,43 @@ class _Run:
 
     async def _walk(self, walk: _Walk, started_at: datetime, start: float) -> Outcome:
         request = walk.request
-        target = vet(request.url, self._policy, exemption=request.exemption)
+        policy = self._policy
+        target = vet(request.url, policy, exemption=request.exemption)
         validators_url = request.validators_url or target.url
         while True:
             walk.url = target.url
             conditional = _validators(request) if target.url == validators_url else {}
-            session, proxy = await self._way(target, request.vantage)
-            async with session.get(
-                URL(target.url, encoded=True),
-                headers=_headers(request.vantage) | conditional | _cookie_header(walk, target),
-                proxy=proxy,
-                allow_redirects=False,
-            ) as response:
+            walk.visit.enter("lookup", target.host)
+            session, proxy = await self._way(target, request.vantage, policy)
+            headers = _headers(request.vantage) | conditional | _cookie_header(walk, target)
+            async with await self._answer(session, target, headers, proxy, request.limits) as response:
+                walk.visit.enter("body", str(response.status))
                 if response.status not in _REDIRECTS:
                     return await _capture(response, walk, started_at, start, conditional=bool(conditional))
                 _keep_cookies(walk, target, response)
-                target = self._next(response, walk, target)
+                policy = await policy_beyond(target, policy, self._names)
+                target = self._next(response, walk, target, policy)
 
-    def _next(self, response: aiohttp.ClientResponse, walk: _Walk, target: Target) -> Target:
+    async def _answer(
+        self,
+        session: aiohttp.ClientSession,
+        target: Target,
+        headers: dict[str, str],
+        proxy: URL | None,
+        limits: Limits,
+    ) -> aiohttp.ClientResponse:
+        """The site's answer as far as its head, within the limits for connecting and for the head."""
+        request = session.get(
+            URL(target.url, encoded=True),
+            headers=headers,
+            proxy=proxy,
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=limits.connect_s),
+        )
+        async with asyncio.timeout(limits.connect_s + limits.head_s):
+            return await request
+
+    def _next(self, response: aiohttp.ClientResponse, walk: _Walk, target: Target, policy: AddressPolicy) -> Target:
         """Where a redirect leads, judged like the first URL but without any exemption."""
         location = _location(response)
         if not location:
@@ -311,14 +339,16 @@ class _Run:
             limit = walk.request.limits.max_redirects
             raise BrokenAnswer(f"The site redirects more than {limit} times.", reason="too-many-redirects")
         try:
-            return vet(urljoin(target.url, location), self._policy)
+            return vet(urljoin(target.url, location), policy)
         except (Refused, ValueError) as error:
             sentence = error.sentence if isinstance(error, Refused) else "It cannot be read."
             raise FetchError(
                 f"The site redirects to an address that is not fetched. {sentence}", reason="redirect-refused"
             ) from error
 
-    async def _way(self, target: Target, vantage: VantageSpec) -> tuple[aiohttp.ClientSession, URL | None]:
+    async def _way(
+        self, target: Target, vantage: VantageSpec, policy: AddressPolicy
+    ) -> tuple[aiohttp.ClientSession, URL | None]:
         """The session for a target, and the proxy to go through.
 
         Behind a proxy the name is resolved there; it is looked up here too, to refuse private targets. The product's
@@ -326,13 +356,13 @@ class _Run:
         """
         if target.exempt:
             own = f"{target.host}:{target.port}"
-            return self._session(("", own), frozenset({own})), None
-        if not vantage.proxy_url:
-            return self._session(("", ""), frozenset()), None
-        proxy = self._proxy(vantage.proxy_url)
+            return self._session(("", own, policy), frozenset({own})), None
         if target.address is None:
-            await self._direct.addresses(target.host, target.port)
-        return self._session((vantage.proxy_url, ""), self._policy.trusted_proxies), proxy
+            await VettedResolver(policy, self._names).addresses(target.host, target.port)
+        if not vantage.proxy_url:
+            return self._session(("", "", policy), frozenset()), None
+        proxy = self._proxy(vantage.proxy_url)
+        return self._session((vantage.proxy_url, "", policy), self._policy.trusted_proxies), proxy
 
     def _proxy(self, proxy_url: str) -> URL:
         try:
@@ -352,10 +382,11 @@ class _Run:
             raise Refused("proxy", f"The vantage's proxy has an address that is {why}; the deployment must name it.")
         return proxy
 
-    def _session(self, key: tuple[str, str], trusted: frozenset[str]) -> aiohttp.ClientSession:
+    def _session(self, key: tuple[str, str, AddressPolicy], trusted: frozenset[str]) -> aiohttp.ClientSession:
         session = self._sessions.get(key)
         if session is None:
-            resolver = VettedResolver(self._policy, self._names, trusted=trusted)
+            # Of the proxy itself the deployment's policy holds, wherever the page leads.
+            resolver = VettedResolver(self._policy if key[0] else key[2], self._names, trusted=trusted)
             session = self._sessions[key] = aiohttp.ClientSession(
                 connector=_Connector(resolver=resolver, tls=self._tls),
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -531,9 +562,12 @@ def _fault(error: Exception, walk: _Walk) -> FetchError:
                 f"The site redirects to an address that is not fetched. {error.sentence}", reason="redirect-refused"
             )
         return error
+    if isinstance(error, MemoryError):
+        return TooLarge("The page needs more memory than a worker may use.")
     if isinstance(error, TimeoutError):
-        limit = walk.request.limits.total_s
-        return FetchError(f"The page did not arrive within {limit:g} s.", reason="timeout", transient=True)
+        return FetchError(_late(walk), reason="timeout", transient=True)
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return FetchError(certificate_fault(error.certificate_error), reason="tls")
     for kinds, reason, sentence, transient in _FAULTS:
         if isinstance(error, kinds):
             return FetchError(sentence, reason=reason, transient=transient)
@@ -541,9 +575,51 @@ def _fault(error: Exception, walk: _Walk) -> FetchError:
     return BrokenAnswer("The answer could not be processed.")
 
 
-# In this order: the certificate error is also a connector error, and so on.
+def _late(walk: _Walk) -> str:
+    """What did not come in time, by the stage at which the fetch was."""
+    limits = walk.request.limits
+    waited = (time.monotonic() - walk.visit.began) + 0.05
+    whole = waited >= limits.total_s
+    match walk.visit.stage:
+        case "lookup":
+            return f"The name of the site was not resolved within {limits.total_s:g} s."
+        case "connect":
+            limit = limits.total_s if whole else limits.connect_s
+            return f"No connection to the site could be made within {limit:g} s."
+        case "head":
+            limit = limits.total_s if whole else limits.connect_s + limits.head_s
+            return f"The site took the request and did not answer within {limit:g} s."
+        case _:
+            return f"The page did not arrive whole within {limits.total_s:g} s."
+
+
+# OpenSSL's numbers (X509_V_ERR_...) for what is wrong with a certificate.
+_CERTIFICATE_FAULTS = {
+    9: "is not valid yet",
+    10: "has expired",
+    18: "is signed by itself and by no authority that is trusted here",
+    19: "leads to an authority that is not trusted here",
+    20: "is signed by an authority that is not trusted here, or its chain is incomplete",
+    21: "could not be traced to an authority: its chain is incomplete",
+    23: "was revoked",
+    62: "is for another host name",
+    64: "is for another address",
+    66: "has a key that is too weak",
+    67: "is signed by an authority whose key is too weak",
+    68: "is signed with a method that is too weak",
+}
+
+
+def certificate_fault(error: BaseException) -> str:
+    """What is wrong with a site's certificate, in a sentence."""
+    code = getattr(error, "verify_code", 0)
+    if isinstance(error, ssl.CertificateError) and not code:
+        return "The site's certificate is not valid for it."
+    return f"The site's certificate {_CERTIFICATE_FAULTS.get(code, 'is not valid for it')}."
+
+
+# In this order: the TLS error is also a connector error, and so on.
 _FAULTS: tuple[tuple[tuple[type[Exception], ...], str, str, bool], ...] = (
-    ((aiohttp.ClientConnectorCertificateError,), "tls", "The site's certificate is not valid for it.", False),
     ((aiohttp.ClientSSLError, ssl.SSLError), "tls", "No secure connection to the site could be made.", True),
     ((aiohttp.ClientHttpProxyError,), "connect", "The vantage's proxy refused the connection.", True),
     ((aiohttp.ClientProxyConnectionError,), "connect", "The vantage's proxy could not be reached.", True),

@@ -11,7 +11,7 @@ from ipaddress import ip_address
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from monitoring.fetching.errors import LookupFailed, Refused
-from monitoring.fetching.guard import AddressPolicy
+from monitoring.fetching.guard import REFUSED_ADDRESS, AddressPolicy, Target
 
 type Lookup = Callable[[str], Awaitable[list[str]]]
 """A host name to its addresses as text; raises OSError when it has none."""
@@ -103,9 +103,8 @@ class VettedResolver(AbstractResolver):
         if f"{host}:{port}" in self._trusted:
             return found
         for text in found:
-            why = self._policy.objection(text, port)
-            if why:
-                raise Refused("address", f"The name {host} leads to an address that is {why}; it is not fetched.")
+            if self._policy.objection(text, port):
+                raise Refused("address", REFUSED_ADDRESS)
         return found
 
     async def resolve(
@@ -126,3 +125,17 @@ class VettedResolver(AbstractResolver):
 
     async def close(self) -> None:
         """Nothing of its own to close: the `NameBook` is the batch's."""
+
+
+async def policy_beyond(target: Target, policy: AddressPolicy, names: NameBook) -> AddressPolicy:
+    """The policy for where a page leads (redirects, what it loads): into an opened network only from inside one.
+
+    Without this, any page of the Internet could send the fetcher, or the browser, to the machines inside.
+    """
+    if not policy.allow_networks:
+        return policy
+    try:
+        found = [str(target.address)] if target.address is not None else await names.addresses(target.host)
+    except LookupFailed:
+        return policy.public_only()
+    return policy if all(policy.is_inside(text) for text in found) else policy.public_only()

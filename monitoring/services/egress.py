@@ -19,6 +19,7 @@ def address_policy() -> AddressPolicy:
     """The policy for monitors and previews; cheap enough to ask for at every batch."""
     return AddressPolicy(
         allow=frozenset(_pair(text) for text in settings.TEST_ALLOWED_ADDRESSES),
+        allow_networks=frozenset(settings.ALLOWED_NETWORKS),
         extra_ports=frozenset(settings.EXTRA_PORTS),
         own_addresses=_interface_addresses(),
         own_hosts=_own_hosts(),

@@ -562,7 +562,7 @@ def test_an_upload_is_reported_on_before_anything_is_added(ada: Client) -> None:
 
     page = answer.content.decode()
     assert "https://a.example/" in page
-    assert "10.0.0.1 is private" in page
+    assert "This is no public address" in page
     assert "Add 1 monitor" in page
     assert not Monitor.objects.exists()
 

@@ -1,0 +1,56 @@
+"""What a worker may allocate, tried in processes of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django_q.signals import post_spawn
+
+from monitoring import limits
+
+ROOT = Path(__file__).resolve().parents[2]
+linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit counts allocations on Linux")
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@linux_only
+def test_a_worker_that_allocates_without_end_gets_a_memory_error_and_lives() -> None:
+    code = (
+        "from monitoring.limits import cap_memory\n"
+        "print(cap_memory(256))\n"
+        "try:\n    bytearray(400 << 20)\nexcept MemoryError:\n    print('refused')\n"
+        "print(len(bytearray(50 << 20)) >> 20)\n"
+    )
+
+    assert run(code).split() == ["True", "refused", "50"]
+
+
+@linux_only
+def test_the_browsers_process_lifts_the_limit_of_its_worker() -> None:
+    code = (
+        "from monitoring.limits import cap_memory\n"
+        "from monitoring.fetching.browser_worker import _lift_memory_limit\n"
+        "cap_memory(256)\n_lift_memory_limit()\nprint(len(bytearray(400 << 20)) >> 20)\n"
+    )
+
+    assert run(code) == "400"
+
+
+def test_no_limit_is_set_where_none_is_wanted() -> None:
+    assert not limits.cap_memory(0)
+
+
+def test_each_new_worker_is_told_its_limit(settings: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[int] = []
+    monkeypatch.setattr(limits, "cap_memory", told.append)
+
+    post_spawn.send(sender="django_q", proc_name="worker")
+
+    assert told == [1024]
