@@ -83,6 +83,20 @@ def freeze(drafts: list[Draft]) -> list[Block]:
     return cast("list[Block]", drafts)
 
 
+_PAGE = "page "  # no path of a page of HTML holds a space
+
+
+def on_page(number: int) -> str:
+    """The path of what stands on a page of a document, from 1 on."""
+    return f"{_PAGE}{number}"
+
+
+def page_of(path: str) -> int:
+    """The page of a document that a path names, 0 for any other path."""
+    number = path[len(_PAGE) :] if path.startswith(_PAGE) else ""
+    return int(number) if number.isdecimal() else 0
+
+
 @dataclass(frozen=True, slots=True)
 class Flag:
     """Something a person should know about the reading: what was cut, hidden or could not be read."""
