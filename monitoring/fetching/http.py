@@ -32,6 +32,8 @@ from monitoring.fetching.decode import ACCEPT_ENCODING, codings, decompress
 from monitoring.fetching.errors import BrokenAnswer, FetchError, Refused, TooLarge
 from monitoring.fetching.guard import AddressPolicy, Target, vet, without_userinfo
 from monitoring.fetching.resolver import Lookup, NameBook, SystemLookup, VettedResolver, policy_beyond
+from monitoring.fetching.sniff import media_type as media_type  # the browser takes it from here
+from monitoring.fetching.sniff import sniffed
 
 logger = logging.getLogger(__name__)
 
@@ -52,17 +54,7 @@ _MAX_COOKIE_BYTES = 4096
 _MAX_VALIDATOR_BYTES = 1024
 
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}(?=\s*(?:;|,|$))")
 _ETAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]*"')
-_MAGIC = (
-    (b"%PDF-", "application/pdf"),
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"PK\x03\x04", "application/zip"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"),
-)
 
 
 @dataclass(slots=True)
@@ -417,7 +409,7 @@ async def _capture(
     if content_type.startswith(("multipart/", "audio/", "video/")):
         raise FetchError(f"The site answered with {content_type}, which is no page.", reason="unsupported-type")
     body = b"" if status == 304 else await _body(response, walk, request.limits.max_bytes)
-    content_type, is_text = _sniffed(body, content_type)
+    content_type, is_text = sniffed(body, content_type)
     text = decode_page(body, content_type=header, hint=request.charset_hint) if is_text and body else None
     return Capture(
         key=request.key,
@@ -468,26 +460,6 @@ async def _body(response: aiohttp.ClientResponse, walk: _Walk, max_bytes: int) -
             raise
     await walk.become_large()
     return decompress(raw, names, max_bytes=max_bytes)
-
-
-def media_type(header: str) -> str:
-    """The type and subtype of a Content-Type header, or the empty string for what is none: undecodable bytes stay out."""
-    found = _MEDIA_TYPE.match(header.strip().lower())
-    return found[0] if found else ""
-
-
-def _sniffed(body: bytes, content_type: str) -> tuple[str, bool]:
-    """The type of a body, and whether it is text to read. Well-known signatures win over the label."""
-    for magic, found in _MAGIC:
-        if body.startswith(magic):
-            return found, False
-    if not content_type:
-        binary = b"\0" in body[:1024] and not body.startswith((b"\xff\xfe", b"\xfe\xff"))
-        return ("application/octet-stream", False) if binary else ("text/html", True)
-    if content_type == "image/svg+xml":
-        return content_type, False
-    is_text = content_type.startswith("text/") or content_type.endswith(("/xml", "+xml", "/json", "+json"))
-    return content_type, is_text
 
 
 def _header_pairs(response: aiohttp.ClientResponse) -> tuple[tuple[str, str], ...]:

@@ -7,6 +7,7 @@ parses what an adversary wrote: whatever happens in here ends with this process.
 from __future__ import annotations
 
 import codecs
+import contextlib
 import ctypes
 import hashlib
 import json
@@ -32,7 +33,8 @@ def main() -> None:
     body = sys.stdin.buffer.read()
     codecs.lookup("utf-16-le")  # codecs are files, too, and none can be opened from here on
     size = limits["memory_bytes"]
-    resource.setrlimit(resource.RLIMIT_AS, (size, size))
+    with contextlib.suppress(ValueError, OSError):  # some systems know no such limit; the others still hold
+        resource.setrlimit(resource.RLIMIT_AS, (size, size))
     resource.setrlimit(resource.RLIMIT_CPU, (limits["cpu_s"], limits["cpu_s"]))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))  # none but the three that are open

@@ -32,7 +32,7 @@ from monitoring.detection.quality import PageFacts, assess
 from monitoring.detection.read import ReadLimits, read
 from monitoring.fetching.capture import Limits
 from monitoring.fetching.charset import decode_page
-from monitoring.fetching.http import _sniffed, media_type
+from monitoring.fetching.sniff import media_type, sniffed
 
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = ROOT.parent / "shared" / "hostile" / "hostile.py"
@@ -127,7 +127,7 @@ def _reading(text: str) -> Reading:
 def _refused(page: Page) -> str:
     if len(page.body) > Limits().max_bytes:
         return "too-large"
-    _type, is_text = _sniffed(page.body, media_type(page.content_type))
+    _type, is_text = sniffed(page.body, media_type(page.content_type))
     return "" if is_text else "not-text"
 
 
