@@ -20,10 +20,20 @@ if TYPE_CHECKING:
 
     class _ModelForm[M: models.Model](forms.ModelForm[M]):
         """Generic for the type checker only; Django's own class takes no parameter when it runs."""
+
+    class _Returning[M: models.Model](_ModelForm[M]):
+        """The same for a form that another page leads back to."""
 else:
 
     class _ModelForm[M](forms.ModelForm):
         """A model's form."""
+
+    class _Returning[M](_ModelForm):
+        """A model's form that another page leads back to."""
+
+        def is_valid(self):
+            """Never valid when a preview was asked for, or a preview or trial left: such a form is looked at, not saved."""
+            return super().is_valid() and not {"_preview", "_edit"} & set(self.data)
 
 
 LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*|\*")
@@ -75,7 +85,7 @@ class IntervalField(forms.CharField):
             return True
 
 
-class MonitorForm(_ModelForm[Monitor]):
+class MonitorForm(_Returning[Monitor]):
     """What a person sets on a monitor. The site follows from the address."""
 
     interval_s = IntervalField(
@@ -104,10 +114,6 @@ class MonitorForm(_ModelForm[Monitor]):
             "wait_selector": forms.TextInput(attrs={"class": "vLargeTextField selector", "spellcheck": "false"}),
             "main_selector": forms.TextInput(attrs={"class": "vLargeTextField selector", "spellcheck": "false"}),
         }
-
-    def is_valid(self) -> bool:
-        """Never valid when a preview was asked for or left: such a form is looked at, not saved."""
-        return super().is_valid() and not {"_preview", "_edit"} & set(self.data)
 
     def clean_url(self) -> str:
         url: str = self.cleaned_data["url"]
@@ -145,7 +151,7 @@ def _checked(text: str, check: Callable[[str], None]) -> str:
     return text
 
 
-class PageTypeForm(_ModelForm[PageType]):
+class PageTypeForm(_Returning[PageType]):
     """Thresholds and defaults of a kind of page."""
 
     default_interval_s = IntervalField(
@@ -210,7 +216,7 @@ class FieldRuleForm(_ModelForm[FieldRule]):
         return cleaned
 
 
-class IgnoreRuleForm(_ModelForm[IgnoreRule]):
+class IgnoreRuleForm(_Returning[IgnoreRule]):
     """Something to leave out of the comparison; a pattern is compiled, a selector parsed."""
 
     class Meta:

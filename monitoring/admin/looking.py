@@ -28,7 +28,19 @@ from monitoring.services.rules import Rules, combine
 
 # What a preview needs to be right; a form without a name can be looked at all the same.
 PREVIEWED = frozenset({"url", "vantage", "page_type", "renderer", "wait_selector", "main_selector"})
-_BUTTONS = frozenset({"_preview", "_edit", "_save", "_continue", "_addanother", "_saveasnew", "csrfmiddlewaretoken"})
+_BUTTONS = frozenset(
+    {
+        "_preview",
+        "_edit",
+        "_save",
+        "_continue",
+        "_addanother",
+        "_saveasnew",
+        "_tried",
+        "override",
+        "csrfmiddlewaretoken",
+    }
+)
 _SALT = "monitoring.import"
 _KEPT_S = 3600
 

@@ -23,8 +23,9 @@ from django.utils.translation import ngettext
 
 from monitoring.admin.access import TeamScoped, as_id, teams_of
 from monitoring.admin.evidence import NOTHING, against, reason_lines, row_link
-from monitoring.admin.looking import import_page, preview_page, without_buttons
+from monitoring.admin.looking import import_page, preview_page
 from monitoring.admin.rules import FieldRows, IgnoreRows, save_rules
+from monitoring.admin.trying import Tries
 from monitoring.forms import MonitorForm, MoveForm
 from monitoring.models import Check, Monitor, Outcome, Site, Vantage
 from monitoring.services import monitors
@@ -84,7 +85,7 @@ class MonitorIgnoreRows(IgnoreRows[Monitor]):
 
 
 @admin.register(Monitor)
-class MonitorAdmin(TeamScoped[Monitor]):
+class MonitorAdmin(Tries[Monitor], TeamScoped[Monitor]):
     """Pages under watch."""
 
     form = MonitorForm
@@ -248,12 +249,6 @@ class MonitorAdmin(TeamScoped[Monitor]):
             page = self._preview(request, object_id)
             if page is not None:
                 return page
-        if request.method == "POST" and {"_preview", "_edit"} & set(request.POST):
-            # Shown again with its values and errors. MonitorForm is never valid then, and no bulk action is meant.
-            asked = "_preview" if "_preview" in request.POST else "_edit"
-            kept = without_buttons(request.POST)
-            kept[asked] = "1"
-            request.POST = kept
         return super().changeform_view(request, object_id, form_url, extra_context)
 
     def _preview(self, request: HttpRequest, object_id: str | None) -> TemplateResponse | None:

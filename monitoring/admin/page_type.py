@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from monitoring.admin.access import Admin
 from monitoring.admin.rules import FieldRows, IgnoreRows, save_rules
+from monitoring.admin.trying import Tries
 from monitoring.forms import PageTypeForm
 from monitoring.models import PageType
 from monitoring.services import monitors
@@ -27,7 +28,7 @@ class PageTypeIgnoreRows(IgnoreRows[PageType]):
 
 
 @admin.register(PageType)
-class PageTypeAdmin(Admin[PageType]):
+class PageTypeAdmin(Tries[PageType], Admin[PageType]):
     """Kinds of pages; shared by all teams."""
 
     form = PageTypeForm

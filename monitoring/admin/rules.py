@@ -11,9 +11,10 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from monitoring.admin.access import Rows, TeamScoped
+from monitoring.admin.trying import Tries, override_of, trial_of
 from monitoring.forms import FieldRuleForm, IgnoreRuleForm
 from monitoring.models import FieldRule, IgnoreRule, Monitor, PageType
-from monitoring.services import monitors
+from monitoring.services import monitors, trials
 
 type Rule = FieldRule | IgnoreRule
 
@@ -26,7 +27,7 @@ def rule_name(rule: Rule) -> str:
 def rule_text(rule: Rule) -> str:
     """A rule in one line."""
     if isinstance(rule, IgnoreRule):
-        return f"{rule.kind}: {rule.value}"
+        return trials.rule_text(rule)
     notes = [rule.source, rule.selector, rule.attribute and f"[{rule.attribute}]", f"as {rule.type}"]
     notes += [word for word, on in (("important", rule.important), ("off", not rule.enabled)) if on]
     if rule.review is not None:
@@ -39,7 +40,7 @@ def _read_by(rule: Rule | None) -> tuple[object, ...]:
     if rule is None:
         return ()
     if isinstance(rule, IgnoreRule):
-        return (rule.kind, rule.value)
+        return trials.reads_like(rule)
     return (rule.name, rule.source, rule.selector, rule.attribute, rule.type, rule.enabled)
 
 
@@ -88,12 +89,18 @@ def save_rules(request: HttpRequest, formset: BaseModelFormSet[Any, Any]) -> Non
         _record(request, before[rule.pk], None)
         rule.delete()
     for rule in fresh:
+        if isinstance(rule, IgnoreRule):
+            _save_ignore_rule(request, rule)
+            continue
         old = before.get(rule.pk)
-        if old is None and isinstance(rule, IgnoreRule) and request.user.is_authenticated:
-            rule.created_by = request.user
         rule.save()
         _record(request, old, rule)
     formset.save_m2m()
+
+
+def _save_ignore_rule(request: HttpRequest, rule: IgnoreRule) -> None:
+    """Save a rule that was tried on the way here."""
+    trials.save_rule(rule, trial=trial_of(request), actor=request.user, override=override_of(request))
 
 
 class RuleAdmin[R: FieldRule | IgnoreRule](TeamScoped[R]):
@@ -122,8 +129,6 @@ class RuleAdmin[R: FieldRule | IgnoreRule](TeamScoped[R]):
 
     def save_model(self, request: HttpRequest, obj: R, form: ModelForm[R], change: bool) -> None:
         stored = type(obj)._default_manager.filter(pk=obj.pk).first() if change else None
-        if isinstance(obj, IgnoreRule) and not change and request.user.is_authenticated:
-            obj.created_by = request.user
         super().save_model(request, obj, form, change)
         _record(request, stored, obj)
 
@@ -151,11 +156,14 @@ class FieldRuleAdmin(RuleAdmin[FieldRule]):
 
 
 @admin.register(IgnoreRule)
-class IgnoreRuleAdmin(RuleAdmin[IgnoreRule]):
-    """Text left out of comparisons."""
+class IgnoreRuleAdmin(Tries[IgnoreRule], RuleAdmin[IgnoreRule]):
+    """Text left out of comparisons; tried on stored captures before it is saved."""
 
     form = IgnoreRuleForm
     list_display = ["value", "kind", "owner", "note", "created_by", "created_at"]
     list_select_related = ["monitor", "page_type", "created_by"]
     list_filter = ["kind", "page_type"]
     search_fields = ["value", "note", "monitor__name", "page_type__name"]
+
+    def save_model(self, request: HttpRequest, obj: IgnoreRule, form: ModelForm[IgnoreRule], change: bool) -> None:
+        _save_ignore_rule(request, obj)

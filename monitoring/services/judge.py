@@ -169,12 +169,12 @@ class _Visit:
     @cached_property
     def reading(self) -> Reading:
         """The capture as it is judged: without the nodes of fields and what rules leave out."""
-        return self._read(self.capture.html, self.capture, fields=False)
+        return self._read(self.capture, fields=False)
 
     @cached_property
     def whole(self) -> Reading:
         """The capture as it is shown: with the nodes of fields."""
-        return self._read(self.capture.html, self.capture, fields=True) if self.rules.field_selectors else self.reading
+        return self._read(self.capture, fields=True) if self.rules.field_selectors else self.reading
 
     @cached_property
     def baseline(self) -> Reading:
@@ -203,19 +203,13 @@ class _Visit:
         found = contradictions(self.values, self.rules.specs, self.whole)
         return tuple({"code": "contradiction", "text": c.text[:_REASON_TEXT], "data": {"name": c.name}} for c in found)
 
-    def _read(self, html: str, source: Capture | Snapshot, *, fields: bool) -> Reading:
-        if not html:
-            return _digest_reading(source, self.raw if isinstance(source, Capture) else source.payload.sha256)
-        return read(
-            html,
-            main_selector=self.monitor.main_selector,
-            remembered_region=self.monitor.region_path,
-            ignore_selectors=self.rules.ignore_selectors,
-            field_selectors=() if fields else self.rules.field_selectors,
-        )
+    def _read(self, capture: Capture, *, fields: bool) -> Reading:
+        if not capture.html:
+            return _digest_reading(capture, self.raw)
+        return _read(capture.html, self.monitor, self.rules, region=self.monitor.region_path, fields=fields)
 
     def _of_snapshot(self, snapshot: Snapshot, *, fields: bool) -> Reading:
-        return self._read(html_of(snapshot), snapshot, fields=fields)
+        return reading_of(snapshot, self.monitor, self.rules, region=self.monitor.region_path, fields=fields)
 
     # -- the gates -----------------------------------------------------------------------
 
@@ -587,6 +581,27 @@ def page_facts(capture: Capture) -> PageFacts:
         content_type=capture.content_type,
         body_bytes=len(capture.body),
         html=capture.html,
+    )
+
+
+def reading_of(snapshot: Snapshot, monitor: Monitor, rules: Rules, *, region: str, fields: bool = False) -> Reading:
+    """A stored capture read as a visit under these rules reads it. Raises `storage.PayloadDamageError`.
+
+    region: where the main text was last found. fields: whether the nodes of fields stay in.
+    """
+    html = html_of(snapshot)
+    if not html:
+        return _digest_reading(snapshot, snapshot.payload.sha256)
+    return _read(html, monitor, rules, region=region, fields=fields)
+
+
+def _read(html: str, monitor: Monitor, rules: Rules, *, region: str, fields: bool) -> Reading:
+    return read(
+        html,
+        main_selector=monitor.main_selector,
+        remembered_region=region,
+        ignore_selectors=rules.ignore_selectors,
+        field_selectors=() if fields else rules.field_selectors,
     )
 
 

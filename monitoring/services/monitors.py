@@ -215,13 +215,14 @@ def log_rule(
     monitor: Monitor | None = None,
     page_type: PageType | None = None,
     reads_differently: bool = True,
+    reason: str = "",
 ) -> None:
     """Record that a field or an ignore rule was added ("" -> text), changed or removed (text -> ""); exactly one owner.
 
     Where pages read differently under the new rules, the owner's monitors get a new baseline.
     """
     with transaction.atomic():
-        log_entry(actor, rule[:80], old, new, monitor=monitor, page_type=page_type).save()
+        log_entry(actor, rule[:80], old, new, reason=reason[:300], monitor=monitor, page_type=page_type).save()
         if reads_differently:
             ids = [monitor.pk] if monitor else Monitor.objects.filter(page_type=page_type).values_list("pk", flat=True)
             ask_for_baseline(list(ids), "rules changed")

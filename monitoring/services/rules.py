@@ -31,10 +31,29 @@ class Rules:
 def rules_of(monitors: Iterable[Monitor]) -> dict[int, Rules]:
     """The rules of each monitor by its id, in two queries."""
     monitors = list(monitors)
+    fields, ignores = _rows(monitors)
+    return {m.pk: _combined(m, fields, ignores) for m in monitors}
+
+
+def rules_without_and_with(
+    monitors: Iterable[Monitor], *, proposed: Iterable[IgnoreRule], instead_of: Iterable[int] = ()
+) -> dict[int, tuple[Rules, Rules]]:
+    """Of each monitor by its id the rules without and with some proposed ones, which need not be saved.
+
+    instead_of: ids of saved ignore rules that are in force on neither side: what the proposed ones replace.
+    """
+    monitors = list(monitors)
+    gone = set(instead_of)
+    fields, saved = _rows(monitors)
+    kept = [rule for rule in saved if rule.pk not in gone]
+    more = [*kept, *proposed]
+    return {m.pk: (_combined(m, fields, kept), _combined(m, fields, more)) for m in monitors}
+
+
+def _rows(monitors: list[Monitor]) -> tuple[list[FieldRule], list[IgnoreRule]]:
     owners = Q(monitor__in=[m.pk for m in monitors]) | Q(page_type__in={m.page_type_id for m in monitors})
     fields = list(FieldRule.objects.filter(owners).order_by("pk"))
-    ignores = list(IgnoreRule.objects.filter(owners).order_by("pk"))
-    return {m.pk: _combined(m, fields, ignores) for m in monitors}
+    return fields, list(IgnoreRule.objects.filter(owners).order_by("pk"))
 
 
 def _combined(monitor: Monitor, fields: list[FieldRule], ignores: list[IgnoreRule]) -> Rules:
@@ -56,7 +75,7 @@ def combine(*, inherited: Iterable[FieldRule], own: Iterable[FieldRule], ignores
         review=frozenset(f.name for f in active if f.opens_change),
         field_selectors=_sound(f.selector for f in active if f.source == FieldRule.Source.CSS and not f.attribute),
         ignore_selectors=_sound(r.value for r in mine if r.kind == IgnoreRule.Kind.SELECTOR),
-        ignore_patterns=tuple(_pattern(r) for r in mine if r.kind != IgnoreRule.Kind.SELECTOR),
+        ignore_patterns=tuple(pattern_of(r) for r in mine if r.kind != IgnoreRule.Kind.SELECTOR),
     )
 
 
@@ -65,7 +84,7 @@ def _sound(selectors: Iterable[str]) -> tuple[str, ...]:
     return tuple(selector for selector in selectors if not selector_fault(selector))
 
 
-def _pattern(rule: IgnoreRule) -> str:
+def pattern_of(rule: IgnoreRule) -> str:
     """The RE2 pattern of a rule; one that names a block by some of its text takes the whole of that block."""
     if rule.kind == IgnoreRule.Kind.BLOCK:
         return rf"(?is)^.*{re2.escape(rule.value)}.*$"
