@@ -184,6 +184,7 @@ TOLD: dict[str, Callable[[Data], Sentence]] = {
     "return": _return,
     "flapping": _flapping,
     "redirect-changed": _redirected,
+    "region-moved": lambda data: Sentence("", _("The main text no longer stands where it stood on the page")),
     "markup-only": lambda data: Sentence("", _("Only markup differs, no text")),
     "same-text": lambda data: Sentence("", _("Every block is the same")),
     "empty-diff": lambda data: Sentence("", _("No difference that could be shown")),

@@ -101,13 +101,6 @@ def validate_block(text: str) -> str:
     return folded
 
 
-def remove_matches(text: str, patterns: tuple[str, ...]) -> str:
-    """The text with everything that the (valid) patterns match replaced by a space."""
-    for pattern in patterns:
-        text = compile_pattern(pattern).sub(" ", text)
-    return text
-
-
 @lru_cache(maxsize=512)
 def _compile(pattern: str) -> Any:  # Any: google-re2 ships no types
     options = re2.Options()

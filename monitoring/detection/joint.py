@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from .blocks import Block, Flag, Reading, Region
 
+REGION_MOVED = "region-moved"
+
 
 def choose_jointly(old: Reading, new: Reading) -> tuple[Reading, Reading]:
     """Both readings with the regions of their common text made the same.
@@ -23,8 +25,18 @@ def choose_jointly(old: Reading, new: Reading) -> tuple[Reading, Reading]:
         and bool(main_new)
         and len(common) < 0.2 * min(len(main_old), len(main_new))
     )
-    flags = (Flag("region-moved", f"{old.region_path} -> {new.region_path}"),) if moved else ()
+    flags = (Flag(REGION_MOVED, f"{old.region_path} -> {new.region_path}"),) if moved else ()
     return _promoted(old, main_new, flags), _promoted(new, main_old, flags)
+
+
+def same_region(old: Reading, new: Reading) -> tuple[Reading, Reading]:
+    """Both readings; chosen jointly where the new page no longer has the region that the old one remembered.
+
+    Free where the region was found again, which is nearly always.
+    """
+    if any(flag.code == REGION_MOVED for flag in new.flags):
+        return choose_jointly(old, new)
+    return old, new
 
 
 def _main(reading: Reading) -> set[tuple[str, str]]:

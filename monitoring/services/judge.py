@@ -22,6 +22,7 @@ from monitoring.detection.echoes import only_echoes
 from monitoring.detection.explain import CJK_NEGATION, NEGATIONS
 from monitoring.detection.fields import EditState, FieldEdit, FieldValue, compare_fields, contradictions, extract_fields
 from monitoring.detection.fingerprint import fingerprint, text_hash, to_hex
+from monitoring.detection.joint import REGION_MOVED, same_region
 from monitoring.detection.judge import judge
 from monitoring.detection.judgement import EditKind, Judgement, Kind, Settings
 from monitoring.detection.memory import Memory, slot_hash
@@ -385,19 +386,20 @@ class _Visit:
         quiet = self._quiet_slots()
         memory = memories.with_quiet_slots(memories.load(monitor), quiet)
         fresh = fingerprint(self.reading)
+        before, after = same_region(self.baseline, self.reading)
         judgement = judge(
-            self.baseline,
-            self.reading,
+            before,
+            after,
             memory,
             settings=settings_of(monitor, self.rules),
             old_at=monitor.baseline.taken_at,
             now=self.now,
-            new_fingerprint=fresh,
+            new_fingerprint=fresh if after is self.reading else None,
         )
         more: dict[str, Any] = {
             "judgement": judgement,
             "fingerprint": to_hex(fresh),
-            "reasons": _reasons(judgement),
+            "reasons": _reasons(judgement) + _moved_region(self.reading),
             "quiet_slots": quiet,
         }
         if judgement.kind is Kind.CONTENT and only_echoes(
@@ -542,7 +544,7 @@ class _Visit:
             logger.exception("change=%d its prior side is damaged", change.pk)
             return None
         settings = settings_of(self.monitor, self.rules)
-        judgement = judge(prior, self.reading, memories.load(self.monitor), settings=settings)
+        judgement = judge(*same_region(prior, self.reading), memories.load(self.monitor), settings=settings)
         document = document_of(judgement, (prior, self.reading), (whole, self.whole))
         return Fold(change.pk, change.prior_id, None if is_empty(document) else document)
 
@@ -554,6 +556,14 @@ class _Visit:
 
 
 _FLAGS = ("return", "flapping", "hidden-text", "contradiction")
+
+
+def _moved_region(reading: Reading) -> tuple[dict[str, Any], ...]:
+    """The reason that says where the main text went, when it is no longer where it was remembered."""
+    if not any(flag.code == REGION_MOVED for flag in reading.flags):
+        return ()
+    text = "The main text no longer stands where it stood; it was found elsewhere on the page."
+    return ({"code": REGION_MOVED, "text": text, "data": {"region": reading.region_path[:_REASON_TEXT]}},)
 
 
 def _sentence(edit: FieldEdit) -> dict[str, Any]:

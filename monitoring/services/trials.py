@@ -21,6 +21,7 @@ from django.utils.translation import gettext as _
 from monitoring import storage
 from monitoring.detection.blocks import Block, Reading
 from monitoring.detection.diff import diff
+from monitoring.detection.joint import same_region
 from monitoring.detection.judge import judge
 from monitoring.detection.judgement import Judgement, Kind
 from monitoring.detection.memory import Memory
@@ -335,6 +336,7 @@ class _Replay:
             except storage.PayloadDamageError:
                 self.unreadable += 1
                 return
+            old, new = same_region(old, new)
             seen.append((judge(old, new, memory, settings=settings_of(monitor, rules)), old, new))
         before, after = seen[0][0], seen[1][0]
         if before.kind is not Kind.CONTENT:

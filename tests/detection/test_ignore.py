@@ -9,7 +9,6 @@ import pytest
 from monitoring.detection.ignore import (
     IgnoreRuleError,
     compile_pattern,
-    remove_matches,
     selector_fault,
     validate_block,
     validate_pattern,
@@ -61,13 +60,14 @@ def test_a_sound_pattern_is_accepted(pattern: str) -> None:
 def test_a_pattern_that_is_catastrophic_elsewhere_is_harmless() -> None:
     start = time.process_time()
 
-    remove_matches("a" * 500_000 + "b", ("(a+)+$", "(a|a)*c"))
+    for pattern in ("(a+)+$", "(a|a)*c"):
+        compile_pattern(pattern).sub(" ", "a" * 500_000 + "b")
 
     assert time.process_time() - start < 10  # quadratic work takes minutes here
 
 
 def test_matches_are_taken_out() -> None:
-    assert remove_matches("12 visitors today", (r"\d+ visitors",)).strip() == "today"
+    assert compile_pattern(r"\d+ visitors").sub(" ", "12 visitors today").strip() == "today"
     assert compile_pattern("b").search("abc").span() == (1, 2)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from monitoring.detection.blocks import Reading, Region, Surface
 from monitoring.detection.density import tag_density_body
-from monitoring.detection.joint import choose_jointly
+from monitoring.detection.joint import choose_jointly, same_region
 from monitoring.detection.read import main_text_of, read
 
 PAGES = Path(__file__).parent.parent / "pages"
@@ -166,6 +166,20 @@ def test_joint_choice_leaves_equal_readings_alone() -> None:
     reading = read(page(f"<main><p>{PROSE * 6}</p></main>"))
 
     assert choose_jointly(reading, reading) == (reading, reading)
+
+
+def test_readings_are_chosen_jointly_only_where_the_remembered_region_is_gone() -> None:
+    rules, berths = f"<p>{PROSE * 6}</p>", f"<p>{OTHER * 8}</p>"
+    old = read(page(f"<div class=rules>{rules}</div><div class=berths><p>x</p></div>"))
+    stays = read(page(f"<div class=rules>{rules}</div><nav>{berths}</nav>"), remembered_region=old.region_path)
+    moves = read(page(f"<nav>{rules}</nav><div class=berths>{berths}</div>"), remembered_region=old.region_path)
+
+    kept = same_region(old, stays)
+    joint = same_region(old, moves)
+
+    assert kept == (old, stays)
+    assert main_texts(moves) == [(OTHER * 8).strip()]
+    assert (PROSE * 6).strip() in main_texts(joint[1])
 
 
 def test_regions_without_common_text_are_reported_as_moved() -> None:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 from monitoring.detection.blocks import Reading
+from monitoring.detection.joint import same_region
 from monitoring.detection.judge import judge
 from monitoring.detection.judgement import Judgement, Kind, Settings
 from monitoring.detection.memory import Memory
@@ -24,12 +25,12 @@ def classify(history: Sequence[str], old: str, new: str) -> str:
     """One of "none", "noise", "content", "blocked"."""
     if old == new:
         return "none"
-    now = read(new)
     good: list[Reading] = []
     for html in (*history, old):
-        reading = read(html)
+        reading = read(html, remembered_region=good[-1].region_path if good else "")
         if is_good(html, reading, good[-1] if good else None):
             good.append(reading)
+    now = read(new, remembered_region=good[-1].region_path if good else "")
     if not is_good(new, now, good[-1] if good else None):
         # good by itself and only unlike what came before, twice in a row: the page really is another one now
         stayed = is_good(old, reading, None) and is_good(new, now, None) and is_good(new, now, reading)
@@ -39,7 +40,8 @@ def classify(history: Sequence[str], old: str, new: str) -> str:
     if not good:
         return "noise"  # nothing good to compare with: the new capture would become the first baseline
     memory, at = remembered(good)
-    judgement = judge(good[-1], now, memory, settings=Settings(), old_at=at, now=at + timedelta(days=1))
+    before, now = same_region(good[-1], now)
+    judgement = judge(before, now, memory, settings=Settings(), old_at=at, now=at + timedelta(days=1))
     if judgement.kind is Kind.NONE or is_flap(judgement):
         return str(Kind.NOISE)  # the bytes differ and no block does; or the page only left and came back
     return str(judgement.kind)

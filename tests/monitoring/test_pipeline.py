@@ -565,3 +565,40 @@ def test_a_file_that_is_no_text_is_compared_by_its_digest(watch: Watch, site: Lo
 
     assert check.outcome == "content"
     assert Change.objects.get().places == 1
+
+
+# -- the main region ---------------------------------------------------------------------
+
+
+def test_a_main_text_that_only_stands_elsewhere_is_no_change_and_says_so(watch: Watch, site: LocalSite) -> None:
+    paragraphs = "".join(f"<p>{clause}</p>" for clause in CLAUSES)
+    frame = (
+        "<!doctype html><html lang=en><title>Notice</title><body>{}<footer><p>Halden Library</p></footer></body></html>"
+    )
+    monitor = watch("/a", frame.format(f"<div id=notice class=text>{paragraphs}</div><p>Read 5 minutes ago</p>"))
+    visit(monitor)
+    sheet = f"<section class=sheet><article>{paragraphs}</article></section>"
+    site.put("/a", frame.format(f"{sheet}<p>Read 6 minutes ago</p>"))
+
+    check = visit(monitor)
+
+    assert check.outcome == "noise"
+    assert "region-moved" in {reason["code"] for reason in check.reasons}
+    assert not Change.objects.exists()
+
+
+def test_a_clause_that_changed_while_the_main_text_moved_is_the_only_place(watch: Watch, site: LocalSite) -> None:
+    frame = (
+        "<!doctype html><html lang=en><title>Notice</title><body>{}<footer><p>Halden Library</p></footer></body></html>"
+    )
+    paragraphs = [f"<p>{clause}</p>" for clause in CLAUSES]
+    monitor = watch("/a", frame.format(f"<div id=notice class=text>{''.join(paragraphs)}</div>"))
+    visit(monitor)
+    paragraphs[1] = paragraphs[1].replace("do not sell", "sell")
+    site.put("/a", frame.format(f"<section class=sheet><article>{''.join(paragraphs)}</article></section>"))
+
+    check = visit(monitor)
+
+    assert check.outcome == "content"
+    assert Change.objects.get().places == 1
+    assert "region-moved" in {reason["code"] for reason in check.reasons}
