@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from monitoring.models import Change
 from review import charts, rendering, roles, wording
@@ -51,11 +52,12 @@ class Row:
     suggested: str
 
 
+OFTEN = 2  # returns from which a page is said to come and go
+
 FLAG_WORDS = {
     "blocked-before": lambda: Flag(_("Blocked before this check"), "warn", "blocked"),
     "return": lambda: Flag(_("Back to an earlier text"), "", "undo"),
     "returned": lambda: Flag(_("Has gone back since"), "", "undo"),
-    "flapping": lambda: Flag(_("Comes and goes"), "", "undo"),
     "hidden-text": lambda: Flag(_("Hidden text"), "warn", "eye"),
     "contradiction": lambda: Flag(_("Data contradicts the text"), "warn", "note"),
 }
@@ -76,9 +78,23 @@ def flags_of(change: Change) -> list[Flag]:
         code = str(flag.get("code", "")) if isinstance(flag, dict) else str(flag)
         if code in FLAG_WORDS:
             found.append(FLAG_WORDS[code]())
+    if times := _comings(change):
+        words = ngettext("Comes and goes: back %(n)s time", "Comes and goes: back %(n)s times", times) % {"n": times}
+        found.append(Flag(words, "", "undo"))
     if wording.is_date_like(change):
         found.append(Flag(_("Looks like a date"), "", "note"))
     return found
+
+
+def _comings(change: Change) -> int:
+    """How often the page went back to a text that it had shown; 0 where that is not a habit.
+
+    While a change waits, newer captures fold into it and it counts them itself. What the page did before is what the
+    judgement remembered.
+    """
+    told = [r.get("data", {}).get("times", 0) for r in change.reasons or [] if r.get("code") == "flapping"]
+    times = max([int(n) for n in told if isinstance(n, int | float)], default=0)
+    return max(times, change.returns if change.returns >= OFTEN else 0)
 
 
 def row_of(change: Change, *, now: datetime, spoken: bool = True) -> Row:

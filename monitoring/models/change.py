@@ -73,6 +73,7 @@ class Change(models.Model):
     removed = models.PositiveIntegerField(default=0)
     places = models.PositiveIntegerField(default=0)
     folded = models.PositiveIntegerField(_("newer captures folded in"), default=0)
+    returns = models.PositiveIntegerField(_("times back to the prior text"), default=0)  # while it waited
     search_text = models.TextField(blank=True)
 
     objects = ChangeQuerySet.as_manager()

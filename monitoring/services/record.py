@@ -400,6 +400,7 @@ def _fold(waiting: Change, finding: Finding, check: Check, snapshot: Snapshot | 
         values["reasons"] = [*waiting.reasons, *check.reasons][:CHECK_REASONS]
     elif fold is not None and fold.diff is None:
         # Back to the prior text: what was seen in between stays for the reviewer, marked.
+        values["returns"] = F("returns") + 1
         values["flags"] = sorted({*values["flags"], "returned"})
         values["reasons"] = [*waiting.reasons, _RETURNED][:CHECK_REASONS]
     else:

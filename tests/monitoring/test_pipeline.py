@@ -602,3 +602,37 @@ def test_a_clause_that_changed_while_the_main_text_moved_is_the_only_place(watch
     assert check.outcome == "content"
     assert Change.objects.get().places == 1
     assert "region-moved" in {reason["code"] for reason in check.reasons}
+
+
+# -- coming and going --------------------------------------------------------------------
+
+
+def test_a_page_that_comes_and_goes_is_one_open_item_with_a_count(watch: Watch, site: LocalSite) -> None:
+    other = page(clauses=[clause.replace("do not sell", "sell") for clause in CLAUSES])
+    monitor = watch("/a", page())
+    visit(monitor)
+
+    for html in (other, page(), other, page()):
+        site.put("/a", html)
+        visit(monitor)
+
+    change = Change.objects.get()
+    assert (change.state, change.folded, change.returns) == ("open", 3, 2)
+    assert "returned" in change.flags
+    assert monitor.baseline is not None
+    assert change.prior.text_hash == monitor.baseline.text_hash
+
+
+def test_a_return_names_the_day_of_the_text_it_goes_back_to(watch: Watch, site: LocalSite) -> None:
+    other = page(clauses=[clause.replace("do not sell", "sell") for clause in CLAUSES])
+    monitor = watch("/a", page())
+    first = visit(monitor)
+    for html in (other, page()):
+        site.put("/a", html)
+        visit(monitor)
+        Change.objects.filter(state="open").update(state="dismissed")
+
+    back = Change.objects.order_by("-pk")[0]
+
+    reason = next(reason for reason in back.reasons if reason["code"] == "return")
+    assert reason["data"]["date"] == first.started_at.date().isoformat()

@@ -57,6 +57,32 @@ def test_a_change_that_a_field_raised_shows_no_score_under_the_cut(analyst: User
     assert meters["clause"].startswith("0.90")
 
 
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        ({"returns": 2, "folded": 3}, "Comes and goes: back 2 times"),
+        ({"reasons": [{"code": "flapping", "text": "", "data": {"times": 4}}]}, "Comes and goes: back 4 times"),
+    ],
+)
+def test_how_often_a_page_came_back_stands_in_the_queue_and_on_the_change(
+    extra: dict[str, Any], words: str, analyst: User, sign_in: SignIn
+) -> None:
+    row = change("restless", **extra)
+    browser = sign_in(analyst)
+
+    assert words in browser.get(reverse("queue")).content.decode()
+    assert words in browser.get(reverse("change", args=[row.pk])).content.decode()
+
+
+def test_one_return_is_no_habit(analyst: User, sign_in: SignIn) -> None:
+    change("once", returns=1, flags=["returned"])
+
+    text = sign_in(analyst).get(reverse("queue")).content.decode()
+
+    assert "Has gone back since" in text
+    assert "Comes and goes" not in text
+
+
 def test_only_what_waits_in_ones_teams(analyst: User, sign_in: SignIn) -> None:
     change("mine")
     change("done", state="approved")
