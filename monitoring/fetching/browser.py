@@ -1,7 +1,9 @@
-"""Pages that need JavaScript: one browser process per page, which is killed with all its children at the deadline.
+"""Pages that need JavaScript: a browser in a child process, which is killed with all its children on any doubt.
 
 The browser runs in a child process (`browser_worker`), never in the caller's: a page can hang or crash it, and Playwright
-brings an event loop that database code must not meet. This module starts the child, waits, and reads its answer.
+brings an event loop that database code must not meet. This module starts the child, asks it for one page after the other
+(each in a context of its own), and ends it: after so many pages, before a page of another realm, at a deadline, and
+whenever something was not as expected.
 """
 
 from __future__ import annotations
@@ -19,10 +21,13 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
+from monitoring.fetching.browser_family import Folder, adopt_orphans, descendants, memory_bytes, naming, reap
+from monitoring.fetching.browser_pipe import Answer, PipeClosed, exchange
 from monitoring.fetching.capture import (
+    Access,
     Capture,
     Exemption,
     Failure,
@@ -30,11 +35,13 @@ from monitoring.fetching.capture import (
     Hop,
     Limits,
     Outcome,
+    Picture,
     RenderSpec,
     VantageSpec,
 )
 from monitoring.fetching.errors import FetchError, TooLarge
 from monitoring.fetching.guard import AddressPolicy, vet, without_userinfo
+from monitoring.fetching.steps import Do, Step
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +56,10 @@ _GRACE_S = 2.0
 # A browser with one ordinary page takes some 500 to 700 MB, its parts together.
 _MAX_MEMORY_BYTES = 1_500_000_000
 _LOOK_S = 0.5
+# A browser's memory creeps upwards; after so many pages it is let go.
+PAGES_PER_BROWSER = 50
+# After these the browser may be in any state.
+_DOUBTFUL = frozenset({"renderer-failed", "timeout", "too-large"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +89,35 @@ class Job:
             url=raw["url"],
             vantage=VantageSpec(**vantage),
             limits=Limits(**raw["limits"]),
-            spec=RenderSpec(**raw["spec"]),
+            spec=_spec(raw["spec"]),
             policy=AddressPolicy(**policy),
             exemption=Exemption(**raw["exemption"]) if raw["exemption"] else None,
             chromium=raw["chromium"],
             budget_s=raw["budget_s"],
         )
+
+
+def _spec(raw: dict[str, Any]) -> RenderSpec:
+    access = raw["access"]
+    return RenderSpec(
+        **raw
+        | {
+            "steps": tuple(map(_step, raw["steps"])),
+            "secrets": tuple(map(tuple, raw["secrets"])),
+            "access": access
+            and Access(
+                **access
+                | {
+                    "cookies": tuple(map(tuple, access["cookies"])),
+                    "login_steps": tuple(map(_step, access["login_steps"])),
+                }
+            ),
+        }
+    )
+
+
+def _step(raw: dict[str, Any]) -> Step:
+    return Step(**raw | {"do": Do(raw["do"])})
 
 
 def _hashable(value: Any) -> Any:  # Any: JSON has lists where the policy has pairs
@@ -111,20 +145,65 @@ def render(
     chromium_path: str = "",
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Outcome:
-    """One page as a browser shows it; a site's fault or the browser's is a `Failure`, never an exception.
+    """One page in a browser of its own; see `Renderer.render`."""
+    with Renderer(policy=policy, chromium_path=chromium_path, clock=clock) as renderer:
+        return renderer.render(request)
 
-    Blocks for at most `limits.total_s` plus two seconds, the start of the browser included; one page costs about two CPU
-    seconds. `html` is the document after its scripts ran, open shadow roots and frames of the same origin
-    unfolded (`data-shadow-root`, `data-frame`), frames of other origins left out.
+
+class Renderer:
+    """A browser for several pages, one after the other. A context manager; nothing is left of it afterwards.
+
+    It starts with the first page. Each page gets a context of its own (cookies, cache, storage), and pages of
+    different realms (`Access.realm`) never share a browser.
     """
-    started_at, start = clock(), time.monotonic()
-    url = without_userinfo(request.url)
-    try:
-        url = vet(request.url, policy, exemption=request.exemption).url
-        facts, html, shot = _run(_job(request, url, policy, chromium_path))
-        if "reason" in facts:
-            raise FetchError(facts["message"], reason=facts["reason"], transient=facts["transient"])
-    except FetchError as error:
+
+    def __init__(
+        self,
+        *,
+        policy: AddressPolicy,
+        chromium_path: str = "",
+        pages: int = PAGES_PER_BROWSER,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._policy, self._chromium_path, self._pages, self._clock = policy, chromium_path, pages, clock
+        self._child: _Child | None = None
+        self.started = 0  # browsers so far
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the browser, if there is one."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.end()
+
+    def render(self, request: FetchRequest) -> Outcome:
+        """One page as a browser shows it; a site's fault or the browser's is a `Failure`, never an exception.
+
+        Blocks for at most `limits.total_s` plus two seconds, the start of the browser included; one page costs about
+        one CPU second, the start of a browser one more. `html` is the document after its scripts ran, open shadow roots
+        and frames of the same origin unfolded (`data-shadow-root`, `data-frame`), frames of other origins left out.
+        """
+        started_at, start = self._clock(), time.monotonic()
+        url = without_userinfo(request.url)
+        try:
+            url = vet(request.url, self._policy, exemption=request.exemption).url
+            answer = self._ask(_job(request, url, self._policy, self._chromium_path))
+            facts = answer.facts
+            evidence = None
+            if "final_url" in facts:
+                evidence = _capture(request, answer, started_at, round((time.monotonic() - start) * 1000))
+            if "reason" not in facts and evidence is not None:
+                return evidence
+            error = FetchError(facts["message"], reason=facts["reason"], transient=facts["transient"])
+        except FetchError as raised:
+            error, evidence = raised, None
         return Failure(
             key=request.key,
             url=url,
@@ -134,7 +213,30 @@ def render(
             started_at=started_at,
             duration_ms=round((time.monotonic() - start) * 1000),
             final_url=url,
+            evidence=evidence,
         )
+
+    def _ask(self, job: Job) -> Answer:
+        """The child's answer; whatever raises doubts about the browser ends it."""
+        realm = job.spec.access.realm if job.spec.access else ""
+        if self._child is not None and (self._child.realm != realm or self._child.served >= self._pages):
+            self.close()
+        if self._child is None:
+            self._child = _Child(realm)
+            self.started += 1
+        try:
+            answer = self._child.ask(job)
+        except BaseException:
+            self.close()
+            raise
+        if answer.facts.get("reason") in _DOUBTFUL or answer.facts.get("tired"):
+            self.close()
+        return answer
+
+
+def _capture(request: FetchRequest, answer: Answer, started_at: datetime, duration_ms: int) -> Capture:
+    facts = answer.facts
+    html, shot, thumbnail = answer.parts
     return Capture(
         key=request.key,
         url=without_userinfo(request.url),
@@ -150,9 +252,11 @@ def render(
         peer_address=facts["peer_address"],
         certificate_sha256=facts["certificate_sha256"],
         started_at=started_at,
-        duration_ms=round((time.monotonic() - start) * 1000),
+        duration_ms=duration_ms,
         rendered=True,
         screenshot=shot or None,
+        thumbnail=thumbnail or None,
+        picture=Picture(**facts["picture"]) if shot else None,
     )
 
 
@@ -172,116 +276,84 @@ def _job(request: FetchRequest, url: str, policy: AddressPolicy, chromium_path: 
     )
 
 
-def _run(job: Job) -> tuple[dict[str, Any], bytes, bytes]:
-    """The child's answer: facts, HTML, screenshot. Its folder and its processes are gone afterwards."""
-    with (
-        TemporaryDirectory(prefix="tideline-render-", ignore_cleanup_errors=True) as folder,
-        (Path(folder) / "log").open("w+b") as log,
-    ):
-        child = subprocess.Popen(
-            [sys.executable, "-m", "monitoring.fetching.browser_worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            env=_environment(folder),
-            cwd=folder,
-            start_new_session=True,
-        )
-        try:
-            answer = _answer(child, job)
-        finally:
-            _kill(child, folder)
-        log.seek(0)
-        said = log.read(4000).decode("utf-8", "replace").strip()
-        if child.returncode != 0 or b"\n" not in answer:
-            logger.error("renderer ended without a result code=%s said=%r", child.returncode, said[-1000:])
-            raise FetchError("The browser ended without a result.", reason="renderer-failed", transient=True)
-    line, _, rest = answer.partition(b"\n")
-    facts: dict[str, Any] = json.loads(line)  # Any: the worker's own JSON
-    if facts.get("reason") == "renderer-failed":
-        logger.warning("renderer failed said=%r", said[:1000])
-    if facts.get("remark"):
-        logger.warning("browser ran %s", facts["remark"])
-    html_bytes = facts["html_bytes"]
-    return facts, rest[:html_bytes], rest[html_bytes : html_bytes + facts["shot_bytes"]]
+class _Child:
+    """The child process with its folder: one browser, asked for pages until it is ended."""
 
-
-def _answer(child: subprocess.Popen[bytes], job: Job) -> bytes:
-    """What the child writes until it ends; raises when it takes too long or its browser takes too much memory."""
-    ends_at = time.monotonic() + job.budget_s + _GRACE_S
-    question: bytes | None = job.to_json().encode()
-    while True:
+    def __init__(self, realm: str) -> None:
+        adopt_orphans()
+        self.realm = realm
+        self.served = 0
+        self._folder = Folder()
         try:
-            answer, _ = child.communicate(question, timeout=_LOOK_S)
-        except subprocess.TimeoutExpired as error:
-            question = None  # it is on its way; asking again only goes on waiting
+            self._log = (self._folder.path / "log").open("w+b")
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "monitoring.fetching.browser_worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                env=_environment(str(self._folder.path)),
+                cwd=self._folder.path,
+                start_new_session=True,
+            )
+        except BaseException:
+            self._folder.remove()
+            raise
+
+    def ask(self, job: Job) -> Answer:
+        """The answer to one job; raises `FetchError` where none came in time, and the child has to be ended then."""
+        self.served += 1
+        ends_at = time.monotonic() + job.budget_s + _GRACE_S
+
+        def look() -> None:
             if time.monotonic() > ends_at:
                 raise FetchError(
                     f"The page kept the browser busy for more than {job.budget_s:g} s.",
                     reason="timeout",
                     transient=True,
-                ) from error
-            if sum(map(_memory_bytes, _descendants(child.pid))) > _MAX_MEMORY_BYTES:
-                raise TooLarge("The page makes the browser use more memory than allowed.") from error
-        else:
-            return answer
+                )
+            if sum(map(memory_bytes, descendants(self._process.pid))) > _MAX_MEMORY_BYTES:
+                raise TooLarge("The page makes the browser use more memory than allowed.")
 
+        try:
+            answer = exchange(self._process, job.to_json().encode() + b"\n", look=look, every_s=_LOOK_S)
+        except PipeClosed as error:
+            logger.error("renderer ended without a result said=%r", self._said()[-1000:])
+            raise FetchError("The browser ended without a result.", reason="renderer-failed", transient=True) from error
+        if answer.facts.get("reason") == "renderer-failed":
+            logger.warning("renderer failed said=%r", self._said()[:1000])
+        if answer.facts.get("remark"):
+            logger.warning("browser ran %s", answer.facts["remark"])
+        return answer
 
-def _memory_bytes(pid: int) -> int:
-    """A process's share of memory (Linux's PSS, in which shared pages count once over all), 0 where unknown."""
-    with suppress(OSError, ValueError, IndexError):
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
-    return 0
+    def _said(self) -> str:
+        self._log.seek(0)
+        return self._log.read(4000).decode("utf-8", "replace").strip()
+
+    def end(self) -> None:
+        """Kill the child, all that descends from it, and what has left the family but names the child's folder.
+
+        The browser leads a session of its own, and its crash reporter is nobody's child.
+        """
+        folder = str(self._folder.path)
+        family = {*descendants(self._process.pid), *naming(folder)}
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        # Twice: what was being started while the first list was made is on the second.
+        for pids in (family, {*naming(folder)} - family):
+            for pid in pids:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            family |= pids
+        self._process.wait()
+        reap(family | {self._process.pid})
+        for pipe in (self._process.stdin, self._process.stdout, self._log):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+        self._folder.remove()
 
 
 def _environment(folder: str) -> dict[str, str]:
     """What the child may know: where programs are and where to write; none of the deployment's secrets."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "FONTCONFIG_PATH") if name in os.environ}
     return kept | {"HOME": folder, "TMPDIR": folder, "PYTHONPATH": str(_PROJECT), "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-def _kill(child: subprocess.Popen[bytes], folder: str) -> None:
-    """Kill the child, all that descends from it, and what has left the family but names the render's own folder.
-
-    The browser leads a session of its own, and its crash reporter is nobody's child.
-    """
-    family = _descendants(child.pid)
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, signal.SIGKILL)
-    for pid in {*family, *_naming(folder)}:
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
-    child.wait()
-    for pipe in (child.stdin, child.stdout):
-        if pipe is not None:
-            with suppress(OSError):
-                pipe.close()
-
-
-def _naming(folder: str) -> list[int]:
-    """Processes with this folder in their command line, where the system tells (Linux)."""
-    found: list[int] = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            if folder.encode() in entry.read_bytes():
-                found.append(int(entry.parent.name))
-    return found
-
-
-def _descendants(root: int) -> list[int]:
-    """Processes that descend from this one now, where the system tells (Linux); empty elsewhere."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError, ValueError, IndexError):
-            # The name in parentheses may hold anything; the parent is the second field after it.
-            parent = int(entry.read_text("utf-8", "replace").rpartition(")")[2].split()[1])
-            children.setdefault(parent, []).append(int(entry.parent.name))
-    found: list[int] = []
-    pending = [root]
-    while pending:
-        for pid in children.get(pending.pop(), []):
-            found.append(pid)
-            pending.append(pid)
-    return found

@@ -1,7 +1,8 @@
-"""One page in one browser, in a process of its own: a job as JSON on standard input, the result on standard output.
+"""One browser in a process of its own: jobs as lines of JSON on standard input, results on standard output.
 
-Started by `browser.render` and killed by it with everything that it started. The result is one line of JSON, followed by
-the HTML and the screenshot, whose sizes the line tells.
+Started by `browser.Renderer` and killed by it with everything that it started. Each page gets a context of its own, with
+an egress proxy of its own; the browser itself is given a proxy through which nothing goes. When standard input ends,
+the owner is dead, and this process ends itself and its browser.
 """
 
 from __future__ import annotations
@@ -9,16 +10,20 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-import json
+import os
+import signal
 import sys
+import threading
 import time
+import traceback
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from playwright.async_api import (
     Browser,
+    BrowserContext,
     CDPSession,
     Page,
     Playwright,
@@ -32,15 +37,24 @@ from playwright.async_api import Request as PageRequest
 from playwright.async_api import TimeoutError as BrowserTimeout
 
 from monitoring.fetching.browser import Job
+from monitoring.fetching.browser_family import descendants, naming, remove_tree
 from monitoring.fetching.browser_launch import launches
+from monitoring.fetching.browser_pipe import encode
+from monitoring.fetching.browser_steps import Actor, Secrets
 from monitoring.fetching.capture import Hop
 from monitoring.fetching.egress import MARK, EgressProxy, Upstream
 from monitoring.fetching.errors import FetchError, Refused, TooLarge
-from monitoring.fetching.guard import Target, vet
+from monitoring.fetching.guard import AddressPolicy, Target, vet
 from monitoring.fetching.http import DEFAULT_USER_AGENT, media_type, printable
 from monitoring.fetching.resolver import NameBook, SystemLookup, policy_beyond
 
-MAX_SCREENSHOT_HEIGHT = 8000
+# Beyond 16,384 pixels the browser's own canvas ends and it repeats the page instead.
+MAX_SCREENSHOT_HEIGHT = 16_000
+THUMBNAIL_WIDTH, THUMBNAIL_SHAPE = 320, 1.25  # height to width, at most
+# A page that goes from address to address by itself is given up after so many.
+MAX_MOVES = 30
+# What a browser context may take to close before the browser itself is given up.
+CLOSE_S = 3.0
 # A page is its document and all that it loads; the document alone is bounded by the request's own limit.
 TRAFFIC_FACTOR = 8
 # Seconds kept back from waiting, for the document and the screenshot.
@@ -129,10 +143,14 @@ class Visit:
     page: Page | None = None
     document: Response | None = None
     at: str = ""
-    remark: str = ""
     hops: list[Hop] = field(default_factory=list)
     in_flight: dict[PageRequest, float] = field(default_factory=dict)
     last_traffic_at: float = 0.0
+
+    def begin(self) -> None:
+        """Forget what led here: the page's own address comes next."""
+        self.document, self.at = None, ""
+        self.hops.clear()
 
     def left_s(self, *, reserve: float = 0.0) -> float:
         """Seconds until the budget is used up, at least a moment."""
@@ -215,67 +233,133 @@ def _no_socket(socket: WebSocketRoute) -> None:
     # Not connected to the server: the page sees a socket on which nothing ever happens.
 
 
-async def render(job: Job) -> tuple[dict[str, Any], bytes, bytes]:
-    """The page's facts, its HTML and its screenshot; raises `FetchError`."""
+class Result(tuple[dict[str, Any], bytes, bytes, bytes]):
+    """Facts, HTML, screenshot and thumbnail of one page."""
+
+    __slots__ = ()
+
+
+class BrowserHost:
+    """The browser of this process; an async context manager that starts it and lets it go."""
+
+    def __init__(self, job: Job, folder: Path) -> None:
+        self._job, self._folder = job, folder
+        self._deaf = EgressProxy(AddressPolicy(), NameBook(SystemLookup(1)), max_bytes=0)
+        self._playwright: Playwright | None = None
+        self.browser: Browser | None = None
+        self.remark = ""
+        self.states: dict[str, Any] = {}  # what a realm's sign-in left: cookies and storage, as Playwright has them
+
+    async def start(self) -> Browser:
+        """The browser, started in the safest way that works here."""
+        await self._deaf.__aenter__()
+        self._playwright = await async_playwright().start()
+        for launch in launches(self._job.chromium, self._folder):
+            try:
+                browser = await self._playwright.chromium.launch(
+                    executable_path=launch.executable,
+                    headless=True,
+                    chromium_sandbox=launch.sandbox,
+                    args=list(FLAGS),
+                    # What belongs to no page goes here, and no further.
+                    proxy={"server": f"http://127.0.0.1:{self._deaf.port}", "bypass": "<-loopback>"},
+                    timeout=self._job.budget_s * 1000,
+                )
+            except BrowserError as error:
+                sys.stderr.write(error.message)
+                continue
+            self.remark, self.browser = launch.remark, browser
+            return browser
+        raise FetchError("The browser could not be started.", reason="renderer-failed", transient=True)
+
+    async def close(self) -> None:
+        """Let it go, if it is there."""
+        with suppress(BrowserError):
+            if self.browser is not None:
+                await self.browser.close()
+        if self._playwright is not None:
+            await self._playwright.stop()
+        await self._deaf.__aexit__(None, None, None)
+
+
+async def render(job: Job, host: BrowserHost) -> Result:
+    """The page's facts, its HTML and its pictures; raises `FetchError`."""
     ends_at = time.monotonic() + job.budget_s
     lookup = SystemLookup(8)
-    names = NameBook(lookup)
-    first = vet(job.url, job.policy, exemption=job.exemption)
-    job = replace(job, policy=await policy_beyond(first, job.policy, names))
-    proxy = EgressProxy(
-        job.policy,
-        names,
-        exemption=job.exemption,
-        upstream=Upstream.of(job.vantage.proxy_url),
-        max_bytes=job.limits.max_bytes * TRAFFIC_FACTOR,
-    )
-    async with proxy, async_playwright() as playwright:
-        visit = Visit(job, proxy, ends_at)
-        browser = await _started(visit, playwright)
+    try:
+        names = NameBook(lookup)
+        first = vet(job.url, job.policy, exemption=job.exemption)
+        job = replace(job, policy=await policy_beyond(first, job.policy, names))
+        proxy = EgressProxy(
+            job.policy,
+            names,
+            exemption=job.exemption,
+            upstream=Upstream.of(job.vantage.proxy_url),
+            max_bytes=job.limits.max_bytes * TRAFFIC_FACTOR,
+        )
+        async with proxy:
+            return await _shown(Visit(job, proxy, ends_at), host)
+    finally:
+        lookup.close()
+
+
+async def _shown(visit: Visit, host: BrowserHost) -> Result:
+    """The page shown in a context of its own, which is gone afterwards."""
+    browser = host.browser or await host.start()
+    try:
+        context = await browser.new_context(**context_options(visit, host.states.get(_realm(visit.job))))
         try:
-            return await _read(visit, browser)
-        except BrowserError as error:
-            raise _fault(error, visit) from error
+            result = await _read(visit, context, host)
         finally:
-            lookup.close()
-            await browser.close()
+            tired = await _closed(browser, context)
+    except BrowserError as error:
+        raise _fault(error, visit) from error
+    result[0].update({"remark": host.remark, "tired": tired})
+    return result
 
 
-async def _started(visit: Visit, playwright: Playwright) -> Browser:
-    """The browser, started in the safest way that works here."""
-    for launch in launches(visit.job.chromium, Path.cwd()):
-        try:
-            browser = await playwright.chromium.launch(
-                executable_path=launch.executable,
-                headless=True,
-                chromium_sandbox=launch.sandbox,
-                args=list(FLAGS),
-                proxy={"server": f"http://127.0.0.1:{visit.proxy.port}"},
-                timeout=visit.left_s() * 1000,
-            )
-        except BrowserError as error:
-            sys.stderr.write(error.message)
-            continue
-        visit.remark = launch.remark
-        return browser
-    raise FetchError("The browser could not be started.", reason="renderer-failed", transient=True)
+async def _closed(browser: Browser, context: BrowserContext) -> str:
+    """Close a page's context; why the browser should not be used again, or nothing."""
+    try:
+        async with asyncio.timeout(CLOSE_S):
+            await context.close()
+    except (TimeoutError, BrowserError):
+        return "the context did not close"
+    return "a context was left" if browser.contexts else ""
 
 
-async def _read(visit: Visit, browser: Browser) -> tuple[dict[str, Any], bytes, bytes]:
+def context_options(visit: Visit, state: Any = None) -> dict[str, Any]:
+    """What one page's context is made with: as whom it asks, and what it may not do."""
     job = visit.job
     width, height = job.vantage.viewport
-    context = await browser.new_context(
-        service_workers="block",
-        accept_downloads=False,
-        locale=job.vantage.language.partition(",")[0].partition(";")[0].strip() or "en-US",
-        timezone_id=job.vantage.time_zone,
-        viewport={"width": width, "height": height},
-        user_agent=job.vantage.user_agent or DEFAULT_USER_AGENT,
-        extra_http_headers={"Accept-Language": job.vantage.language},
-        reduced_motion="reduce",
-    )
+    return {
+        "proxy": {"server": f"http://127.0.0.1:{visit.proxy.port}", "bypass": "<-loopback>"},
+        "service_workers": "block",
+        "accept_downloads": False,
+        "locale": job.vantage.language.partition(",")[0].partition(";")[0].strip() or "en-US",
+        "timezone_id": job.vantage.time_zone,
+        "viewport": {"width": width, "height": height},
+        "user_agent": job.vantage.user_agent or DEFAULT_USER_AGENT,
+        "extra_http_headers": {"Accept-Language": job.vantage.language},
+        "reduced_motion": "reduce",
+        **({"storage_state": state} if state else {}),
+    }
+
+
+async def guard_context(context: BrowserContext, visit: Visit) -> None:
+    """Put the second line of defence before a context's pages: every request is judged before it leaves."""
     await context.route("**/*", visit.routed)
     await context.route_web_socket("**/*", _no_socket)
+
+
+def _realm(job: Job) -> str:
+    return job.spec.access.realm if job.spec.access else ""
+
+
+async def _read(visit: Visit, context: BrowserContext, host: BrowserHost) -> Result:
+    job = visit.job
+    secrets = Secrets(job.spec.secrets, job.spec.access)
+    await guard_context(context, visit)
     page = visit.page = await context.new_page()
     cdp = await context.new_cdp_session(page)
     await cdp.send("Network.enable")  # without it the browser keeps no certificates to ask for afterwards
@@ -284,22 +368,74 @@ async def _read(visit: Visit, browser: Browser) -> tuple[dict[str, Any], bytes, 
     page.on("requestfailed", visit.ended)
     page.on("response", visit.answered)
     page.on("popup", lambda popup: asyncio.ensure_future(popup.close()))
+    actor = Actor(page, secrets, left_s=lambda: visit.left_s(reserve=RESERVE_S), is_quiet=visit.is_quiet)
+    await _get_in(visit, context, page, actor, host)
+    visit.begin()
     await page.goto(job.url, wait_until="domcontentloaded", timeout=visit.left_s(reserve=RESERVE_S) * 1000)
     _check_document(visit)
-    await _settle(visit, page)
-    html = await _serialised(visit, page, cdp)
+    try:
+        await actor.work(job.spec.steps, home=job.url)
+        await _settle(visit, page)
+    except FetchError as error:
+        if error.reason not in ("step-failed", "timeout"):
+            raise
+        return await _evidence_of(error, visit, page, cdp, actor)
+    return await _taken(visit, page, cdp, actor)
+
+
+async def _get_in(visit: Visit, context: BrowserContext, page: Page, actor: Actor, host: BrowserHost) -> None:
+    """Give the context the realm's cookies, and sign in where nobody of this browser has."""
+    access = visit.job.spec.access
+    if access is None:
+        return
+    if access.cookies:
+        origin = vet(visit.job.url, visit.job.policy, exemption=visit.job.exemption).origin
+        await context.add_cookies([{"name": name, "value": value, "url": origin} for name, value in access.cookies])
+    if not access.login_url or access.realm in host.states:
+        return
+    url = vet(access.login_url, visit.job.policy, exemption=visit.job.exemption).url
+    await page.goto(url, wait_until="domcontentloaded", timeout=visit.left_s(reserve=RESERVE_S) * 1000)
+    try:
+        _check_document(visit)
+        await actor.work(access.login_steps, home=url)
+    except FetchError as error:
+        raise FetchError(f"Signing in failed. {error.sentence}", reason="login-failed", transient=False) from error
+    await _quiet(visit)
+    host.states[access.realm] = await context.storage_state()
+
+
+async def _taken(visit: Visit, page: Page, cdp: CDPSession, actor: Actor) -> Result:
+    """The page as it stands now."""
+    job = visit.job
+    html = actor.secrets.left_out(await _serialised(visit, page, cdp))
     _check_document(visit)
     body = html.encode("utf-8", "replace")
     if len(body) > job.limits.max_bytes:
         raise TooLarge(f"The rendered page is larger than {job.limits.max_bytes} bytes.")
-    shot = await _screenshot(visit, page, cdp) if job.spec.screenshot else b""
-    return await _facts(visit, page, cdp), body, shot
+    facts = await _facts(visit, page, cdp, actor.secrets)
+    shot = thumbnail = b""
+    if job.spec.screenshot:
+        await actor.cover_secrets()
+        facts["picture"], shot, thumbnail = await _pictures(visit, page, cdp)
+    return Result((facts, body, shot, thumbnail))
+
+
+async def _evidence_of(error: FetchError, visit: Visit, page: Page, cdp: CDPSession, actor: Actor) -> Result:
+    """The failure, with the page as it stood then where it can still be had."""
+    why = {"reason": error.reason, "message": error.sentence, "transient": error.transient}
+    try:
+        taken = await _taken(visit, page, cdp, actor)
+    except (FetchError, BrowserError):
+        raise error from None
+    taken[0].update(why)
+    return taken
 
 
 def _check_document(visit: Visit) -> None:
     """Raise when the document that the browser shows is none that the site sent, or none that we read."""
     if visit.proxy.over_budget:
         raise TooLarge("The page loads more than is allowed.")
+    _check_moves(visit)
     document = visit.document
     if visit.page is None or document is None:
         raise FetchError("The site sent no document.", reason="protocol")
@@ -310,6 +446,11 @@ def _check_document(visit: Visit) -> None:
     kind = media_type(document.headers.get("content-type", "")) or "text/html"
     if not (kind.startswith("text/") or kind.endswith(("xml", "json"))) or kind == "image/svg+xml":
         raise FetchError(f"The site answered with {kind}, which is no page to render.", reason="unsupported-type")
+
+
+def _check_moves(visit: Visit) -> None:
+    if len(visit.hops) > MAX_MOVES:
+        raise FetchError("The page goes from address to address without end.", reason="too-many-redirects")
 
 
 def _raise_trouble(visit: Visit) -> None:
@@ -342,9 +483,15 @@ async def _settle(visit: Visit, page: Page) -> None:
                 "What the monitor waits for did not appear in time.", reason="timeout", transient=True
             ) from error
         return
+    await _quiet(visit)
+
+
+async def _quiet(visit: Visit) -> None:
+    """Wait until the network has been quiet, but not for ever."""
     ends_at = time.monotonic() + SETTLE_S
     while time.monotonic() < ends_at and visit.left_s(reserve=RESERVE_S) > POLL_S:
-        if visit.is_quiet(spec.quiet_ms / 1000):
+        _check_moves(visit)
+        if visit.is_quiet(visit.job.spec.quiet_ms / 1000):
             return
         await asyncio.sleep(POLL_S)
 
@@ -376,13 +523,18 @@ async def _serialised(visit: Visit, page: Page, cdp: CDPSession) -> str:
     raise FetchError("The page could not be read.", reason="renderer-failed", transient=True)
 
 
-async def _screenshot(visit: Visit, page: Page, cdp: CDPSession) -> bytes:
-    """The page from the top, at most so high; empty when the browser cannot take it: the text is what counts."""
+async def _pictures(visit: Visit, page: Page, cdp: CDPSession) -> tuple[dict[str, int], bytes, bytes]:
+    """The page from the top, at most so high, and a small one of its beginning; empty when the browser cannot take them.
+
+    The text is what counts, so that is no failure.
+    """
+    width, viewport_height = visit.job.vantage.viewport
     try:
         metrics = await cdp.send("Page.getLayoutMetrics")
-        width, viewport_height = visit.job.vantage.viewport
-        height = min(max(int(metrics["cssContentSize"]["height"]), viewport_height), MAX_SCREENSHOT_HEIGHT)
-        return await page.screenshot(
+        page_height = max(int(metrics["cssContentSize"]["height"]), viewport_height)
+        height = min(page_height, MAX_SCREENSHOT_HEIGHT)
+        size = {"width": width, "height": height, "page_height": page_height}
+        shot = await page.screenshot(
             clip={"x": 0, "y": 0, "width": width, "height": height},
             full_page=True,
             animations="disabled",
@@ -390,20 +542,43 @@ async def _screenshot(visit: Visit, page: Page, cdp: CDPSession) -> bytes:
             timeout=visit.left_s() * 1000,
         )
     except BrowserError:
+        return {}, b"", b""
+    return size, shot, await _thumbnail(visit, cdp, width, height)
+
+
+async def _thumbnail(visit: Visit, cdp: CDPSession, width: int, height: int) -> bytes:
+    """A small WebP of the top of the page; empty when the browser cannot take it."""
+    clip = {
+        "x": 0,
+        "y": 0,
+        "width": width,
+        "height": min(height, int(width * THUMBNAIL_SHAPE)),
+        "scale": THUMBNAIL_WIDTH / width,
+    }
+    try:
+        async with asyncio.timeout(visit.left_s()):
+            answer = await cdp.send(
+                "Page.captureScreenshot",
+                {"format": "webp", "quality": 70, "clip": clip, "captureBeyondViewport": True},
+            )
+    except (BrowserError, TimeoutError):
         return b""
+    return base64.b64decode(answer["data"])
 
 
-async def _facts(visit: Visit, page: Page, cdp: CDPSession) -> dict[str, Any]:
+async def _facts(visit: Visit, page: Page, cdp: CDPSession, secrets: Secrets) -> dict[str, Any]:
     assert visit.document is not None  # noqa: S101 - checked by _check_document
     document = visit.document
     target = vet(page.url, visit.job.policy, exemption=visit.job.exemption)
+    clean = secrets.left_out
     return {
-        "remark": visit.remark,
-        "final_url": target.url,
+        "final_url": clean(target.url),
         "status": document.status,
-        "headers": [[header["name"], printable(header["value"])] for header in await document.headers_array()],
+        "headers": [[header["name"], clean(printable(header["value"]))] for header in await document.headers_array()],
         "content_type": media_type(document.headers.get("content-type", "")),
-        "redirects": [asdict(hop) for hop in visit.hops],
+        "redirects": [
+            {"status": hop.status, "url": clean(hop.url), "location": clean(hop.location)} for hop in visit.hops
+        ],
         "peer_address": visit.proxy.peers.get(f"{target.host}:{target.port}", ""),
         "certificate_sha256": await certificate_digest(cdp, target),
     }
@@ -458,20 +633,47 @@ def _lift_memory_limit() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
 
 
-def main() -> int:
-    """Read the job, write the result. Any end without a result is reported by the parent."""
-    _lift_memory_limit()
-    job = Job.from_json(sys.stdin.read())
-    html = shot = b""
+async def answer(job: Job, host: BrowserHost) -> bytes:
+    """The result of one job as it is written; any failure is one in words."""
+    parts = (b"", b"", b"")
     try:
-        facts, html, shot = asyncio.run(render(job))
+        facts, html, shot, thumbnail = await render(job, host)
+        parts = (html, shot, thumbnail)
     except FetchError as error:
-        facts = {"reason": error.reason, "message": error.sentence, "transient": error.transient}
-    line = json.dumps(facts | {"html_bytes": len(html), "shot_bytes": len(shot)})
-    sys.stdout.buffer.write(line.encode() + b"\n" + html + shot)
-    sys.stdout.buffer.flush()
-    return 0
+        clean = Secrets(job.spec.secrets, job.spec.access).left_out
+        facts = {"reason": error.reason, "message": clean(error.sentence), "transient": error.transient}
+    except Exception:  # noqa: BLE001 - the top of a job: told without the message, which may hold what was typed
+        kind, _, trace = sys.exc_info()
+        sys.stderr.write("".join(traceback.format_tb(trace)) + f"{kind}\n")
+        facts = {"reason": "renderer-failed", "message": "The browser could not read the page.", "transient": True}
+    return encode(facts, parts)
+
+
+def _listen(loop: asyncio.AbstractEventLoop, jobs: asyncio.Queue[str]) -> None:
+    """Hand lines of standard input to the loop; at their end the owner is dead, and so are we, browser and all."""
+    for line in sys.stdin:
+        loop.call_soon_threadsafe(jobs.put_nowait, line)
+    folder = Path.cwd()
+    for pid in {*descendants(os.getpid()), *naming(str(folder))} - {os.getpid()}:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+    remove_tree(folder)
+    os._exit(0)
+
+
+async def serve() -> None:
+    """Answer jobs until standard input ends."""
+    _lift_memory_limit()
+    jobs: asyncio.Queue[str] = asyncio.Queue()
+    threading.Thread(target=_listen, args=(asyncio.get_running_loop(), jobs), daemon=True).start()
+    host: BrowserHost | None = None
+    while True:
+        job = Job.from_json(await jobs.get())
+        host = host or BrowserHost(job, Path.cwd())
+        data = await answer(job, host)
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    asyncio.run(serve())

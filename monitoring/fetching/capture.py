@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from monitoring.fetching.steps import Step
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VantageSpec:
@@ -45,12 +47,46 @@ class Exemption:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How a browser gets in where a visitor would sign in: cookies, and steps on the page to sign in.
+
+    realm: whose access this is (the site); pages of different realms never share a browser. `cookies` are (name, value)
+    for the origin of the page; `login_steps` are done on `login_url` once per realm and browser.
+    """
+
+    realm: str
+    cookies: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    login_url: str = ""
+    login_steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RenderSpec:
-    """How a page that needs JavaScript is waited for: a selector, or a network quiet for `quiet_ms`."""
+    """How a page that needs JavaScript is brought to rest: steps, then a selector, or a network quiet for `quiet_ms`.
+
+    `secrets` are (name, value) for what the steps type; they are in no representation of this value.
+    """
 
     wait_selector: str = ""
     quiet_ms: int = 500
     screenshot: bool = True
+    steps: tuple[Step, ...] = ()
+    access: Access | None = None
+    secrets: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """The size of a screenshot in CSS pixels, and how high the page was; higher than `height` when it was cut."""
+
+    width: int
+    height: int
+    page_height: int
+
+    @property
+    def cut_px(self) -> int:
+        """How much of the page the picture lacks at its end."""
+        return max(self.page_height - self.height, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +124,8 @@ class Capture:
     """What the site answered. `body` is the decoded (decompressed) bytes; `html` the text in its charset.
 
     For a rendered page `html` is the serialised DOM, open shadow roots and frames of the same origin unfolded in it, and
-    `body` its UTF-8 bytes; `screenshot` is a PNG from the top of the page, at most 8,000 pixels high.
+    `body` its UTF-8 bytes; `screenshot` is a PNG from the top of the page, at most 16,000 pixels high, `thumbnail` a small
+    WebP of its top, and `picture` the size of the first and of the page.
     `not_modified` is a 304: body and html are empty then. Where `is_text` is false (PDF, image, octet stream, also when
     one of these is labelled as HTML) `html` is empty, `content_type` is the type found, and `body` is for its digest.
     `peer_address` is empty behind a proxy. `charset_source` is one of bom, header, meta, utf-8, hint, guess, and
@@ -113,6 +150,8 @@ class Capture:
     not_modified: bool = False
     rendered: bool = False
     screenshot: bytes | None = None
+    thumbnail: bytes | None = None
+    picture: Picture | None = None
     is_text: bool = True
 
     def header(self, name: str) -> str:
@@ -125,7 +164,8 @@ class Capture:
 class Failure:
     """A fetch that brought no page. `reason` is a stable code, `message` says what was found and expected.
 
-    `transient` failures are worth a retry soon; the others wait for a person or for the site.
+    `transient` failures are worth a retry soon; the others wait for a person or for the site. `evidence` is the page as it
+    stood when a step before the capture failed; it is shown and never compared.
     """
 
     key: int
@@ -137,6 +177,7 @@ class Failure:
     duration_ms: int
     final_url: str = ""
     redirects: tuple[Hop, ...] = ()
+    evidence: Capture | None = None
 
 
 type Outcome = Capture | Failure
