@@ -13,10 +13,10 @@ help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)$$/  make \1|\2/' | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
 
 setup-base:
-	@sh scripts/setup base
+	@sh scripts/setup base && sh scripts/build-native
 
 setup-dev:
-	@sh scripts/setup dev
+	@sh scripts/setup dev && sh scripts/build-native
 
 setup-bench: setup-dev
 	@sh scripts/setup bench
@@ -58,7 +58,7 @@ messages: setup-dev ## collect and compile the German and Japanese catalogues (n
 	@$(PY) manage.py makemessages -l de -l ja --no-location --ignore .venv && $(PY) manage.py compilemessages --ignore .venv
 
 lock: ## renew the hash-locked requirement files
-	@for group in base dev bench; do \
+	@for group in base dev bench native; do \
 	  uv pip compile -q --universal --python-version 3.12 --generate-hashes --no-emit-index-url --no-header --no-annotate \
 	  --upgrade requirements/$$group.in -o requirements/$$group.txt; done
 

@@ -19,10 +19,39 @@ _HASHED = re.compile(
     r"| [a-z0-9]*\d[a-z]+\d[a-z0-9]*$"  # letters and digits in turn
     r"| [:\[\]/.%!@]"  # utility classes with arguments
 )
-_STATE = re.compile(
-    r"(?i)^(is|has|js|no|lazy|animate|fade|aos|wow)([-_]|$)|"
-    r"(^|[-_])(active|open|opened|close|closed|show|shown|hide|hidden|visible|selected|current|loaded|loading|"
-    r"collapsed|expanded|disabled|enabled|first|last|odd|even|focus|hover|sticky|fixed)$"
+_DIGIT = re.compile(r"\d")
+_ARGUMENT = re.compile(r"[:\[\]/.%!@]")
+_SHEETS = frozenset({"css", "sc", "jsx", "jss", "emotion"})
+_STATE_HEADS = frozenset({"is", "has", "js", "no", "lazy", "animate", "fade", "aos", "wow"})
+_STATE_TAILS = frozenset(
+    [
+        "active",
+        "open",
+        "opened",
+        "close",
+        "closed",
+        "show",
+        "shown",
+        "hide",
+        "hidden",
+        "visible",
+        "selected",
+        "current",
+        "loaded",
+        "loading",
+        "collapsed",
+        "expanded",
+        "disabled",
+        "enabled",
+        "first",
+        "last",
+        "odd",
+        "even",
+        "focus",
+        "hover",
+        "sticky",
+        "fixed",
+    ]
 )
 _TRACKING = re.compile(
     r"(?i)^(utm_\w+|ut[ms]|gclid|gclsrc|dclid|fbclid|msclkid|yclid|twclid|ttclid|li_fat_id|igshid|mc_[ce]id|_ga|_gl|_hs\w+|"
@@ -40,15 +69,40 @@ def label(tag: str, ident: str, classes: str) -> str:
     'div#main.content'
     """
     name = tag
-    if ident and len(ident) < 60 and not _HASHED.search(ident):
+    if ident and len(ident) < 60 and not _is_generated(ident):
         name += "#" + ident
     if classes:
-        tokens = {
-            t for t in classes[:500].split() if 1 < len(t) < 40 and not _HASHED.search(t) and not _STATE.search(t)
-        }
+        tokens = {t for t in classes[:500].split() if 1 < len(t) < 40 and _is_written(t)}
         if tokens:
             name += "." + ".".join(sorted(tokens)[:2])
     return name
+
+
+def _is_written(token: str) -> bool:
+    """Whether a class name looks hand-written and names the element, not the state it is in."""
+    if _is_generated(token):
+        return False
+    words = token.lower().replace("_", "-").split("-")
+    return words[0] not in _STATE_HEADS and words[-1] not in _STATE_TAILS
+
+
+def _is_generated(token: str) -> bool:
+    """Whether a token looks made by a program: hashed, numbered, or a utility class with arguments.
+
+    Most tokens hold no digit, and then a look at the last word does: the pattern costs ten times as much.
+    """
+    if _DIGIT.search(token):
+        return _HASHED.search(token) is not None
+    head, dash, tail = token.lower().replace("_", "-").rpartition("-")
+    if len(tail) >= _HEX_MIN and tail.isascii() and not tail.strip("abcdef"):
+        return True
+    if len(tail) >= _TAIL_MIN and tail.isascii() and tail.isalpha() and (head.endswith("-") or head in _SHEETS):
+        return bool(dash)
+    return _ARGUMENT.search(token) is not None
+
+
+_HEX_MIN = 6
+_TAIL_MIN = 5
 
 
 def extend(path: str, name: str) -> str:

@@ -436,7 +436,7 @@ def _blocks(outline: Outline, choice: Choice, extras: list[tuple[int, Box, list[
     if extras:
         triples = _interleaved(outline, choice, extras)
     else:
-        triples = zip(outline.runs, [run.box.path for run in outline.runs], choice.keep, strict=True)
+        triples = zip(outline.runs, [run.box._path or run.box.path for run in outline.runs], choice.keep, strict=True)
     for run, path, kept in triples:
         text, surface, link_chars = run.text, run.surface, run.link_chars
         key = path if surface is visible else f"{path}>{surface}"

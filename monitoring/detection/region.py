@@ -91,12 +91,12 @@ def prose_mass(run: Run) -> float:
     plain = size - run.link_chars
     if plain <= 0 or run.tag in _UNREAD_TAGS:
         return 0.0
-    share = plain / size
+    share = plain / size if run.link_chars else 1.0
     if not text.isascii():
         plain += min(plain, (len(text.encode()) - size) // 2)  # three bytes a character, as in Chinese
-    if plain < 20 or not _SENTENCE.search(text):
-        return 0.15 * plain
-    return plain * share
+    if plain >= 20 and (", " in text or ". " in text or _SENTENCE.search(text)):  # the two looks are the cheap part
+        return plain * share
+    return 0.15 * plain
 
 
 def choose(outline: Outline, *, remembered: str = "") -> Choice:

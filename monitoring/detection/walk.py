@@ -42,17 +42,28 @@ class Box:
     @property
     def path(self) -> str:
         """Tag path with stable id and class tokens; anonymous wrappers leave no trace in it."""
-        if not self._path:
-            chain = [self]
-            while chain[-1].parent is not None and not chain[-1].parent._path:
-                chain.append(chain[-1].parent)
-            above = chain[-1].parent._path if chain[-1].parent else ""
+        path = self._path
+        if not path:
+            box = self
+            chain: list[Box] = []
+            while not path:
+                chain.append(box)
+                parent = box.parent
+                if parent is None:
+                    break
+                box = parent
+                path = box._path
             for box in reversed(chain):
                 attrs = box.attrs
-                name = label(box.tag, attrs.get("id") or "", attrs.get("class") or "") if attrs else box.tag
-                above = above if above and name in ANONYMOUS else extend(above, name)
-                box._path = above
-        return self._path
+                if attrs:
+                    ident, classes = attrs.get("id"), attrs.get("class")
+                    name = label(box.tag, ident or "", classes or "") if ident or classes else box.tag
+                else:
+                    name = box.tag
+                if not path or name not in ANONYMOUS:
+                    path = extend(path, name)
+                box._path = path
+        return path
 
 
 class Run:
