@@ -127,8 +127,14 @@ class MonitorForm(_Returning[Monitor]):
     def clean_wait_selector(self) -> str:
         return _selector(self.cleaned_data["wait_selector"])
 
+    def clean_charset_override(self) -> str:
+        return vetting.check_charset(self.cleaned_data["charset_override"])
+
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
+        if cleaned.get("confirm_vantage") and cleaned["confirm_vantage"] == cleaned.get("vantage"):
+            text = _("This is the vantage it is asked from anyway; choose another one, or none.")
+            self.add_error("confirm_vantage", ValidationError(text, code="vantage"))
         low, high = cleaned.get("min_interval_s"), cleaned.get("max_interval_s")
         if low and high and low > high:
             self.add_error("max_interval_s", ValidationError(_("Shorter than the minimum interval."), code="order"))
@@ -184,6 +190,20 @@ class PageTypeForm(_Returning[PageType]):
         min_value=0,
         max_value=1,
         help_text=_("Share of noise that goes to the queue as a sample, so that misses are measured."),
+    )
+    tell_after = forms.IntegerField(
+        label=_("Told after"),
+        initial=3,
+        min_value=1,
+        max_value=50,
+        help_text=_("Visits in a row that bring no page to compare before the team is told by mail."),
+    )
+    remind_days = forms.IntegerField(
+        label=_("Reminded after, days"),
+        initial=7,
+        min_value=0,
+        max_value=365,
+        help_text=_("While it lasts; 0: never."),
     )
     reason = forms.CharField(label=_("Reason for the change"), required=False, max_length=300)
 
@@ -289,7 +309,10 @@ class VantageForm(_ModelForm[Vantage]):
         if "•" in text:
             # Otherwise a new host would be sent the password that was meant for the old one.
             raise ValidationError(_("Enter the password again: it belongs to the address as it was."), code="password")
-        return vetting.check_proxy(text)
+        proxy = vetting.check_proxy(text)
+        if "{country}" in proxy and not self.data.get(self.add_prefix("country"), "").strip():
+            raise ValidationError(_("The proxy's address holds {country}; say which country."), code="proxy-country")
+        return proxy
 
     def clean_language(self) -> str:
         language: str = self.cleaned_data["language"].strip()
@@ -310,6 +333,14 @@ class VantageForm(_ModelForm[Vantage]):
         if not (agent.isascii() and agent.isprintable()):
             raise ValidationError(_("A user agent holds printable ASCII characters only."), code="user-agent")
         return agent
+
+    def clean_locale(self) -> str:
+        locale: str = self.cleaned_data["locale"].strip()
+        if locale and (locale == "*" or not LANGUAGE.fullmatch(locale)):
+            raise ValidationError(
+                _("“%(locale)s” is no locale; expected one such as de-AT."), code="locale", params={"locale": locale}
+            )
+        return locale
 
     def clean_time_zone(self) -> str:
         zone: str = self.cleaned_data["time_zone"].strip()

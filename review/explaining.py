@@ -13,6 +13,7 @@ from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
 from review import wording
+from review.visits import VENDORS
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,41 @@ def _look_alike(data: Data) -> Sentence:
 
 def _redirected(data: Data) -> Sentence:
     return Sentence(_("Another host:"), _("the page is now served from %(host)s") % {"host": data.get("host", "?")})
+
+
+def _lied(data: Data) -> Sentence:
+    days = _number(data, "days")
+    rest = ngettext(
+        "the page changed under the same %(which)s; “not modified” is not believed for %(n)s day",
+        "the page changed under the same %(which)s; “not modified” is not believed for %(n)s days",
+        days,
+    )
+    return Sentence(_("The site hid it:"), rest % {"which": data.get("which", "ETag"), "n": days})
+
+
+def _charset_changed(data: Data) -> Sentence:
+    names = {"was": data.get("was", "?"), "now": data.get("now", "?")}
+    return Sentence("", _("Character encoding %(now)s, before %(was)s") % names)
+
+
+def _vendor(data: Data) -> Sentence:
+    vendor = str(data.get("vendor", ""))
+    return Sentence("", VENDORS.get(vendor, vendor) or _("Told by the answer's status, headers or words"))
+
+
+def _elsewhere_old(data: Data) -> Sentence:
+    words = _("from %(vantage)s the page still shows the earlier text") % {"vantage": data.get("vantage", "?")}
+    return Sentence(_("Differs by place:"), words)
+
+
+def _still_old(data: Data) -> Sentence:
+    n = _number(data, "checks")
+    words = ngettext(
+        "after %(n)s check %(vantage)s still shows the earlier text; raised all the same",
+        "after %(n)s checks %(vantage)s still shows the earlier text; raised all the same",
+        n,
+    )
+    return Sentence(_("Differs by place:"), words % {"n": n, "vantage": data.get("vantage", "?")})
 
 
 # The rules of the judgement, as they stand after "left out:". Each says what a person sees, not how it was found.
@@ -198,6 +234,26 @@ TOLD: dict[str, Callable[[Data], Sentence]] = {
     "style-text": lambda data: Sentence(_("Text made by a style sheet changed"), ""),
     "link-target": lambda data: Sentence(_("A link leads elsewhere"), ""),
     "look-alike": _look_alike,
+    "validator-lied": _lied,
+    "validator-other": lambda data: Sentence(
+        _("Not believed:"), _("the site said “not modified” of another version of the page")
+    ),
+    "charset-changed": _charset_changed,
+    "charset-flip": _charset_changed,
+    "evidence": _vendor,
+    "vantage-same": lambda data: Sentence("", _("Seen from %(vantage)s too") % {"vantage": data.get("vantage", "?")}),
+    "vantage-old": _elsewhere_old,
+    "vantage-other": lambda data: Sentence(
+        "",
+        _("From %(vantage)s the page reads differently anyway, so it can't confirm this")
+        % {"vantage": data.get("vantage", "?")},
+    ),
+    "vantage-unreached": lambda data: Sentence(
+        "",
+        _("From %(vantage)s the page could not be had, so it can't confirm this")
+        % {"vantage": data.get("vantage", "?")},
+    ),
+    "vantage-still-old": _still_old,
 }
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import TYPE_CHECKING, Any
 
+from django.utils.formats import date_format
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 if TYPE_CHECKING:
@@ -42,6 +45,9 @@ WHY: dict[str, Callable[[], str]] = {
     "truncated": lambda: _("The transfer ended before the page was complete."),
     "not-html": lambda: _("What the site sent is not an HTML page."),
     "mojibake": lambda: _("The text arrived in a wrong character encoding."),
+    "charset-flip": lambda: _(
+        "The page is said to be in another character encoding, and its known text can't be read."
+    ),
     "empty-body": lambda: _("The site sent an empty page."),
     "empty-text": lambda: _("The page the site sent holds no text."),
     "text-missing": lambda: _("Most of the page's text is missing."),
@@ -49,6 +55,70 @@ WHY: dict[str, Callable[[], str]] = {
     "other-language": lambda: _("The site showed the page in another language."),
     "our-change": lambda: _("The way this page is read has changed; it is the new baseline."),
 }
+
+
+type Data = Mapping[str, Any]
+
+VENDORS = {
+    "akamai": "Akamai",
+    "aws waf": "AWS WAF",
+    "cloudflare": "Cloudflare",
+    "datadome": "DataDome",
+    "hcaptcha": "hCaptcha",
+    "imperva": "Imperva",
+    "perimeterx": "PerimeterX",
+    "recaptcha": "reCAPTCHA",
+    "sucuri": "Sucuri",
+    "turnstile": "Cloudflare Turnstile",
+}
+
+
+def _expired(data: Data) -> str:
+    try:
+        pattern = "j M Y" if (get_language() or "en").startswith("en") else "DATE_FORMAT"  # as other moments are told
+        day = date_format(date.fromisoformat(str(data.get("on", ""))), pattern)
+    except ValueError:
+        return _("The site's certificate has expired.")
+    return _("The site's certificate expired on %(day)s.") % {"day": day}
+
+
+def _within(words: Callable[[], str]) -> Callable[[Data], str]:
+    return lambda data: words() % {"seconds": data.get("seconds", "?")}
+
+
+# The finer cause of a failed fetch, as its first reason holds it.
+CAUSES: dict[str, Callable[[Data], str]] = {
+    "dns-not-found": lambda data: _("There is no site of this name."),
+    "dns-timeout": lambda data: _("No name server answered for the site's name."),
+    "connect-refused": lambda data: _("The site's machine refused the connection."),
+    "connect-unreachable": lambda data: _("There is no way to the site's machine from here."),
+    "connect-reset": lambda data: _("The site's machine cut the connection off."),
+    "timeout-lookup": _within(lambda: _("The site's name was not resolved within %(seconds)s s.")),
+    "timeout-connect": _within(lambda: _("No connection to the site came about within %(seconds)s s.")),
+    "timeout-tls": _within(lambda: _("No secure connection to the site came about within %(seconds)s s.")),
+    "timeout-head": _within(lambda: _("The site took the request and did not answer within %(seconds)s s.")),
+    "timeout-body": _within(lambda: _("The page did not arrive whole within %(seconds)s s.")),
+    "tls-expired": _expired,
+    "tls-not-yet-valid": lambda data: _("The site's certificate is not valid yet."),
+    "tls-wrong-name": lambda data: _("The site's certificate is for another name."),
+    "tls-self-signed": lambda data: _("The site's certificate is signed by itself and by no known authority."),
+    "tls-unknown-issuer": lambda data: _(
+        "The site's certificate can't be traced to an authority that is trusted here."
+    ),
+    "tls-revoked": lambda data: _("The site's certificate was revoked."),
+    "tls-weak": lambda data: _("The site's certificate uses a key or method that is too weak."),
+    "tls-invalid": lambda data: _("The site's certificate is not valid for it."),
+    "tls-handshake": lambda data: _("No secure connection to the site could be agreed on."),
+    "proxy-refused": lambda data: _("The vantage's proxy refused the connection."),
+    "proxy-unreached": lambda data: _("The vantage's proxy could not be reached."),
+    "truncated": lambda data: _("The transfer ended before the page was complete."),
+    "disconnected": lambda data: _("The site closed the connection without an answer."),
+}
+
+
+def _flip(data: Data) -> str:
+    names = {"was": data.get("was", "?"), "now": data.get("now", "?")}
+    return _("The page is said to be in %(now)s and was in %(was)s; its known text can't be read.") % names
 
 
 _SERVED = "served from "  # how the machine side writes down where a page went
@@ -60,5 +130,23 @@ def visit_words(check: Check) -> str:
         return _("The site answered with status %(status)s.") % {"status": check.status}
     if check.reason == "redirect-changed" and check.detail.startswith(_SERVED):
         return _("The page is now served from %(host)s.") % {"host": check.detail.removeprefix(_SERVED)}
+    first = check.reasons[0] if check.reasons and isinstance(check.reasons[0], Mapping) else {}
+    code, data = str(first.get("code", "")), first.get("data") or {}
+    if check.outcome == "error" and code in CAUSES:
+        return CAUSES[code](data)
+    if check.reason == code == "charset-flip":
+        return _flip(data)
     words = WHY.get(check.reason)
-    return words() if words else check.detail
+    said = words() if words else check.detail
+    vendor = VENDORS.get(str(data.get("vendor", ""))) if code == "evidence" else None
+    if said and vendor and check.outcome == "blocked":
+        return _("%(sentence)s It was %(vendor)s.") % {"sentence": said, "vendor": vendor}
+    return said
+
+
+def evidence_of(check: Check) -> str:
+    """What the assessment of a blocked page rests on, as it was found; empty for none."""
+    for reason in check.reasons:
+        if isinstance(reason, Mapping) and reason.get("code") == "evidence":
+            return str(reason.get("text", ""))
+    return ""

@@ -27,7 +27,7 @@ from monitoring.services.preview import preview
 from monitoring.services.rules import Rules, combine
 
 # What a preview needs to be right; a form without a name can be looked at all the same.
-PREVIEWED = frozenset({"url", "vantage", "page_type", "renderer", "wait_selector", "main_selector"})
+PREVIEWED = frozenset({"url", "vantage", "page_type", "renderer", "wait_selector", "main_selector", "charset_override"})
 _BUTTONS = frozenset(
     {
         "_preview",
@@ -74,6 +74,7 @@ def preview_page(
         renderer=values["renderer"],
         wait_selector=values["wait_selector"],
         main_selector=values["main_selector"],
+        charset=values["charset_override"],
         rules=_rules(values.get("page_type"), sets),
         exemption=sample_exemption() if sample else None,
     )

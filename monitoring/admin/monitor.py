@@ -104,14 +104,17 @@ class MonitorAdmin(Tries[Monitor], TeamScoped[Monitor]):
     search_fields = ["name", "url", "site__name", "site__host"]
     show_full_result_count = False
     list_per_page = 50
-    autocomplete_fields = ["page_type", "vantage"]
+    autocomplete_fields = ["page_type", "vantage", "confirm_vantage"]
     radio_fields = {"renderer": admin.HORIZONTAL}
     inlines = [MonitorFieldRows, MonitorIgnoreRows]
     actions = ["pause", "resume", "check_now", "move_to_page_type", "calibrate"]
     readonly_fields = ["site", "now_state", "last_check_facts", "in_force", "baseline_in_use", "record"]
     fieldsets = [
-        (None, {"fields": ["url", "name", "team", "page_type", "vantage", "enabled"]}),
-        (_("How it is fetched and read"), {"fields": ["renderer", "wait_selector", "main_selector"]}),
+        (None, {"fields": ["url", "name", "team", "page_type", "vantage", "confirm_vantage", "enabled"]}),
+        (
+            _("How it is fetched and read"),
+            {"fields": ["renderer", "wait_selector", "main_selector", "charset_override"]},
+        ),
         (
             _("What counts as a change"),
             {

@@ -44,6 +44,7 @@ class PageTypeAdmin(Tries[PageType], Admin[PageType]):
             {"fields": ["cut", "threshold", "order_matters", "case_matters", "audit_share"]},
         ),
         (_("How often"), {"fields": ["default_interval_s", "weight"]}),
+        (_("When a page can't be read"), {"fields": ["tell_after", "remind_days"]}),
         (_("Record"), {"fields": ["reason"]}),
     ]
 

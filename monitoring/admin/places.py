@@ -88,7 +88,10 @@ class VantageAdmin(Admin[Vantage]):
     search_fields = ["name", "country", "language"]
     fieldsets = [
         (None, {"fields": ["name", "country", "proxy_url"]}),
-        (_("As whom"), {"fields": ["language", "user_agent", "time_zone", ("viewport_width", "viewport_height")]}),
+        (
+            _("As whom"),
+            {"fields": ["language", "locale", "user_agent", "time_zone", ("viewport_width", "viewport_height")]},
+        ),
     ]
 
     def get_fieldsets(self, request: HttpRequest, obj: Vantage | None = None) -> Any:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -69,12 +69,16 @@ class PageFacts:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The assessment: state, a stable reason code, one neutral sentence, and what it rests on."""
+    """The assessment: state, a stable reason code, one neutral sentence, and what it rests on.
+
+    `vendor` names the protection service of a blocked page, where its headers or markup do.
+    """
 
     state: State
     code: str = ""
     sentence: str = ""
     evidence: tuple[str, ...] = ()
+    vendor: str = ""
 
     @property
     def outcome(self) -> str:
@@ -99,7 +103,7 @@ def assess(facts: PageFacts, reading: Reading, baseline: Reading | None = None) 
     for check in _CHECKS:
         verdict = check(case)
         if verdict is not None:
-            return verdict
+            return replace(verdict, vendor=_vendor(case)) if verdict.state is State.BLOCKED else verdict
     return GOOD
 
 
@@ -343,6 +347,19 @@ def _by_vendor_header(case: _Case) -> Quality | None:
         cls = said.DENIED if value in ("block", "blocked") else said.CAPTCHA
         return _verdict(cls, f"header {name}: {value} ({vendor})")
     return None
+
+
+def _vendor(case: _Case) -> str:
+    """The service that stands before the page: by what it says it did, by its markup, by its headers; empty for none."""
+    for vendor, name, values in _CHALLENGE_HEADERS:
+        if case.headers.get(name, "").strip().lower() in values:
+            return vendor
+    for vendor, _, _ in _markup_signs(case):
+        return vendor
+    for vendor, name, sign in _VENDOR_HEADERS:
+        if name in case.headers and sign in case.headers[name].lower():
+            return vendor
+    return ""
 
 
 def _vendors(case: _Case) -> list[str]:

@@ -285,6 +285,8 @@ class BrowserHost:
 async def render(job: Job, host: BrowserHost) -> Result:
     """The page's facts, its HTML and its pictures; raises `FetchError`."""
     ends_at = time.monotonic() + job.budget_s
+    if job.vantage.proxy_fault:
+        raise Refused("proxy", job.vantage.proxy_fault)
     lookup = SystemLookup(8)
     try:
         names = NameBook(lookup)
@@ -336,7 +338,7 @@ def context_options(visit: Visit, state: Any = None) -> dict[str, Any]:
         "proxy": {"server": f"http://127.0.0.1:{visit.proxy.port}", "bypass": "<-loopback>"},
         "service_workers": "block",
         "accept_downloads": False,
-        "locale": job.vantage.language.partition(",")[0].partition(";")[0].strip() or "en-US",
+        "locale": job.vantage.locale or job.vantage.language.partition(",")[0].partition(";")[0].strip() or "en-US",
         "timezone_id": job.vantage.time_zone,
         "viewport": {"width": width, "height": height},
         "user_agent": job.vantage.user_agent or DEFAULT_USER_AGENT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -12,13 +13,17 @@ from monitoring.fetching.steps import Step
 class VantageSpec:
     """From where and as whom we ask; the same at every run of a monitor, so that only time differs.
 
-    `proxy_url` may hold credentials (for example `http://customer-NAME-country-de:secret@host:port`).
+    `proxy_url` may hold credentials (for example `http://customer-NAME-country-de:secret@host:port`) and is kept out of
+    what this value prints. `proxy_fault` says why there is none although the vantage wants one: nothing is asked then.
+    `locale` is what a browser formats by; empty, the first language.
     """
 
     name: str = "default"
     country: str = ""
-    proxy_url: str = ""
+    proxy_url: str = field(default="", repr=False)
+    proxy_fault: str = ""
     language: str = "en-US,en;q=0.8"
+    locale: str = ""
     user_agent: str = ""
     time_zone: str = "UTC"
     viewport: tuple[int, int] = (1280, 900)
@@ -95,7 +100,7 @@ class FetchRequest:
 
     `etag` and `last_modified` are sent only to the address they came from: `validators_url` (the final URL of the
     capture that brought them), or `url` itself when that is empty. `charset_hint` is the charset of the last good
-    capture; it decides only where the page itself does not say.
+    capture; it decides only where the page itself does not say. `charset` is a person's choice and decides everywhere.
     """
 
     key: int
@@ -106,6 +111,7 @@ class FetchRequest:
     last_modified: str = ""
     validators_url: str = ""
     charset_hint: str = ""
+    charset: str = ""
     render: RenderSpec | None = None
     exemption: Exemption | None = None
 
@@ -128,8 +134,8 @@ class Capture:
     WebP of its top, and `picture` the size of the first and of the page.
     `not_modified` is a 304: body and html are empty then. Where `is_text` is false (PDF, image, octet stream, also when
     one of these is labelled as HTML) `html` is empty, `content_type` is the type found, and `body` is for its digest.
-    `peer_address` is empty behind a proxy. `charset_source` is one of bom, header, meta, utf-8, hint, guess, and
-    `meta-over-header` or `header-mismatch` where the header's charset does not fit the bytes.
+    `peer_address` is empty behind a proxy. `charset_source` is one of bom, override, header, meta, utf-8, hint, guess,
+    and `meta-over-header` or `header-mismatch` where the header's charset does not fit the bytes.
     """
 
     key: int
@@ -164,8 +170,9 @@ class Capture:
 class Failure:
     """A fetch that brought no page. `reason` is a stable code, `message` says what was found and expected.
 
-    `transient` failures are worth a retry soon; the others wait for a person or for the site. `evidence` is the page as it
-    stood when a step before the capture failed; it is shown and never compared.
+    `transient` failures are worth a retry soon; the others wait for a person or for the site. `cause` is the finer
+    code where one is known (`tls-expired`, `timeout-head`, `connect-refused`), and `data` its particulars. `evidence` is
+    the page as it stood when a step before the capture failed; it is shown and never compared.
     """
 
     key: int
@@ -178,6 +185,8 @@ class Failure:
     final_url: str = ""
     redirects: tuple[Hop, ...] = ()
     evidence: Capture | None = None
+    cause: str = ""
+    data: Mapping[str, str] = field(default_factory=dict)
 
 
 type Outcome = Capture | Failure

@@ -1,4 +1,4 @@
-"""Bytes to text, once: BOM, then header, then the page's own declaration, then strict UTF-8, then a guess.
+"""Bytes to text, once: BOM, an override, header, the page's own declaration, strict UTF-8, what was seen before, a guess.
 
 Labels are looked up in the WHATWG registry (`webencodings`), never among Python's codecs, which would also take utf-7,
 unicode_escape or zlib. The result is the same for the same bytes, header and hint.
@@ -57,14 +57,18 @@ class Text:
     source: str
 
 
-def decode_page(body: bytes, *, content_type: str, hint: str = "") -> Text:
+def decode_page(body: bytes, *, content_type: str, hint: str = "", override: str = "") -> Text:
     """The page as text. Damaged bytes become U+FFFD, and so does NUL; lone surrogates cannot come out.
 
-    `hint` is the charset of the monitor's last good capture and only decides where nothing is declared.
+    `override` is a person's choice and yields to nothing but a byte order mark, as in the WHATWG's order; a name that
+    is not in the registry is passed over. `hint` is the charset of the monitor's last good capture and only decides
+    where nothing is declared. Bytes decoded with `override` set to the charset they came out in give the same text.
     """
     for bom, name in _BOMS:
         if body.startswith(bom):
             return Text(_decode(body[len(bom) :], name), name, "bom")
+    if chosen := _registered(override):
+        return Text(_decode(body, chosen), chosen, "override")
     header = header_charset(content_type)
     if header:
         return _by_header(body, header)
@@ -194,6 +198,11 @@ def _looks_cyrillic(sample: bytes) -> bool:
     high = sum(byte >= 0xC0 for byte in sample)
     ascii_letters = len(re.findall(rb"[A-Za-z]", re.sub(rb"<[^>]*>", b"", sample)))
     return high > 20 and high > ascii_letters
+
+
+def registered(label: str) -> str:
+    """The registry's name for a label that pages may be read in (`latin1` is windows-1252), or the empty string."""
+    return _registered(label.strip()) if label.isascii() else ""
 
 
 def _registered(label: str) -> str:

@@ -1,6 +1,6 @@
 """Why a fetch brought no page.
 
-FetchError          reason code, sentence, worth a retry soon or not
+FetchError          reason code, sentence, finer cause with its data, worth a retry soon or not
 ├── Refused         our own policy forbids it; nothing was connected to
 ├── LookupFailed    the name has no address now
 ├── TooLarge        a bound on bytes was met
@@ -11,6 +11,8 @@ FetchError          reason code, sentence, worth a retry soon or not
 # ruff: noqa: N818 - the names say what happened, as the tree above does
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 class FetchError(Exception):
     """A fetch that ends without a page; becomes a `Failure` with this reason."""
@@ -18,9 +20,19 @@ class FetchError(Exception):
     reason = "protocol"
     transient = False
 
-    def __init__(self, sentence: str, *, reason: str = "", transient: bool | None = None) -> None:
+    def __init__(
+        self,
+        sentence: str,
+        *,
+        reason: str = "",
+        transient: bool | None = None,
+        cause: str = "",
+        data: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(sentence)
         self.sentence = sentence
+        self.cause = cause
+        self.data = dict(data or {})
         if reason:
             self.reason = reason
         if transient is not None:

@@ -7,6 +7,7 @@ the whole-fetch deadline, the bounds on bytes (on the wire, headers included, an
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import hashlib
 import logging
@@ -26,10 +27,11 @@ import aiohttp
 from aiohttp.client_proto import ResponseHandler
 from yarl import URL
 
+from monitoring.fetching import faults
 from monitoring.fetching.capture import Capture, Failure, FetchRequest, Hop, Limits, Outcome, VantageSpec
 from monitoring.fetching.charset import decode_page
 from monitoring.fetching.decode import ACCEPT_ENCODING, codings, decompress
-from monitoring.fetching.errors import BrokenAnswer, FetchError, Refused, TooLarge
+from monitoring.fetching.errors import BrokenAnswer, FetchError, LookupFailed, Refused, TooLarge
 from monitoring.fetching.guard import AddressPolicy, Target, vet, without_userinfo
 from monitoring.fetching.resolver import Lookup, NameBook, SystemLookup, VettedResolver, policy_beyond
 from monitoring.fetching.sniff import media_type as media_type  # the browser takes it from here
@@ -54,7 +56,8 @@ _MAX_COOKIE_BYTES = 4096
 _MAX_VALIDATOR_BYTES = 1024
 
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-_ETAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]*"')
+# As the standard has it, and with the suffix that some compressing proxies put behind the quotes: sent back as it came.
+_ETAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]*"(?:[-;]{1,2}[A-Za-z]{2,8})?')
 
 
 @dataclass(slots=True)
@@ -65,7 +68,7 @@ class _Visit:
     over_budget: bool = False
     peer: str = ""
     certificate: str = ""
-    stage: str = "lookup"
+    stage: str = faults.LOOKUP
     began: float = field(default_factory=time.monotonic)
     told: list[tuple[int, str, str]] = field(default_factory=list)
 
@@ -85,6 +88,10 @@ class _Protocol(ResponseHandler):
     """
 
     _current: _Visit | None = None
+
+    def __init__(self, *args: Any, **options: Any) -> None:  # Any: passed through as aiohttp gives them
+        super().__init__(*args, **options)
+        _visit.get().enter(faults.TLS)  # asyncio makes the protocol between the socket's connection and the handshake
 
     def set_response_params(self, **options: Any) -> None:  # Any: passed through as aiohttp gives them
         self._current = _visit.get()
@@ -115,9 +122,9 @@ class _Connector(aiohttp.TCPConnector):
         self, req: aiohttp.ClientRequest, traces: list[aiohttp.tracing.Trace], timeout: aiohttp.ClientTimeout
     ) -> aiohttp.connector.Connection:
         visit = _visit.get()
-        visit.enter("connect")
+        visit.enter(faults.CONNECT)
         connection = await super().connect(req, traces, timeout)
-        visit.enter("head")
+        visit.enter(faults.HEAD)
         transport = connection.transport
         if transport is not None:
             peer = transport.get_extra_info("peername")
@@ -208,6 +215,7 @@ class _Walk:
     visit: _Visit
     url: str
     large: asyncio.Semaphore
+    policy: AddressPolicy
     is_large: bool = False
     deadline: asyncio.Timeout | None = None
     hops: list[Hop] = field(default_factory=list)
@@ -261,13 +269,13 @@ class _Run:
     async def fetch(self, request: FetchRequest) -> tuple[Outcome, bool]:
         """One page within its deadline, and whether it holds a place in `large` that the taker has to give back."""
         started_at, start = self._clock(), time.monotonic()
-        walk = _Walk(request, _Visit(), without_userinfo(request.url), self.large)
+        walk = _Walk(request, _Visit(), without_userinfo(request.url), self.large, self._policy)
         _visit.set(walk.visit)
         try:
             async with asyncio.timeout(request.limits.total_s) as walk.deadline:
                 return await self._walk(walk, started_at, start), walk.is_large
         except Exception as error:  # noqa: BLE001 - the top of one page's task: nothing a page does may end the batch
-            fault = _fault(error, walk)
+            fault = await self._fault(error, walk)
         if walk.is_large:
             self.large.release()
         failure = Failure(
@@ -280,8 +288,21 @@ class _Run:
             duration_ms=_since_ms(start),
             final_url=walk.url,
             redirects=tuple(walk.hops),
+            cause=fault.cause,
+            data=fault.data,
         )
         return failure, False
+
+    async def _fault(self, error: Exception, walk: _Walk) -> FetchError:
+        """What went wrong; for a certificate past its day also which day that was, where nobody stands between."""
+        if not isinstance(error, aiohttp.ClientConnectorCertificateError) or not faults.is_expiry(error):
+            return _fault(error, walk)
+        day = None
+        if not walk.request.vantage.proxy_url and error.port:
+            with contextlib.suppress(FetchError):  # the addresses were judged before, and are remembered
+                addresses = await VettedResolver(walk.policy, self._names).addresses(error.host, error.port)
+                day = await faults.expiry_of(addresses[0], error.port, error.host)
+        return faults.of_certificate(error, expired_on=day)
 
     async def _walk(self, walk: _Walk, started_at: datetime, start: float) -> Outcome:
         request = walk.request
@@ -289,13 +310,13 @@ class _Run:
         target = vet(request.url, policy, exemption=request.exemption)
         validators_url = request.validators_url or target.url
         while True:
-            walk.url = target.url
+            walk.url, walk.policy = target.url, policy
             conditional = _validators(request) if target.url == validators_url else {}
-            walk.visit.enter("lookup", target.host)
+            walk.visit.enter(faults.LOOKUP, target.host)
             session, proxy = await self._way(target, request.vantage, policy)
             headers = _headers(request.vantage) | conditional | _cookie_header(walk, target)
             async with await self._answer(session, target, headers, proxy, request.limits) as response:
-                walk.visit.enter("body", str(response.status))
+                walk.visit.enter(faults.BODY, str(response.status))
                 if response.status not in _REDIRECTS:
                     return await _capture(response, walk, started_at, start, conditional=bool(conditional))
                 _keep_cookies(walk, target, response)
@@ -349,6 +370,8 @@ class _Run:
         if target.exempt:
             own = f"{target.host}:{target.port}"
             return self._session(("", own, policy), frozenset({own})), None
+        if vantage.proxy_fault:
+            raise Refused("proxy", vantage.proxy_fault)
         if target.address is None:
             await VettedResolver(policy, self._names).addresses(target.host, target.port)
         if not vantage.proxy_url:
@@ -410,7 +433,11 @@ async def _capture(
         raise FetchError(f"The site answered with {content_type}, which is no page.", reason="unsupported-type")
     body = b"" if status == 304 else await _body(response, walk, request.limits.max_bytes)
     content_type, is_text = sniffed(body, content_type)
-    text = decode_page(body, content_type=header, hint=request.charset_hint) if is_text and body else None
+    text = (
+        decode_page(body, content_type=header, hint=request.charset_hint, override=request.charset)
+        if is_text and body
+        else None
+    )
     return Capture(
         key=request.key,
         url=without_userinfo(request.url),
@@ -533,77 +560,39 @@ def _fault(error: Exception, walk: _Walk) -> FetchError:
             return FetchError(
                 f"The site redirects to an address that is not fetched. {error.sentence}", reason="redirect-refused"
             )
-        return error
+        return faults.of_lookup(error) if isinstance(error, LookupFailed) else error
     if isinstance(error, MemoryError):
         return TooLarge("The page needs more memory than a worker may use.")
     if isinstance(error, TimeoutError):
-        return FetchError(_late(walk), reason="timeout", transient=True)
+        waited = time.monotonic() - walk.visit.began + 0.05
+        return faults.timed_out(walk.visit.stage, walk.request.limits, waited_s=waited)
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return FetchError(certificate_fault(error.certificate_error), reason="tls")
-    for kinds, reason, sentence, transient in _FAULTS:
+        return faults.of_certificate(error)
+    if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, _TOLD_APART):
+        return faults.of_connection(error)
+    for kinds, reason, sentence, transient, cause in _FAULTS:
         if isinstance(error, kinds):
-            return FetchError(sentence, reason=reason, transient=transient)
+            return FetchError(sentence, reason=reason, transient=transient, cause=cause)
+    if isinstance(error, OSError):
+        return faults.of_connection(error)
     logger.error("fetch crashed monitor=%s", walk.request.key, exc_info=error)
     return BrokenAnswer("The answer could not be processed.")
 
 
-def _late(walk: _Walk) -> str:
-    """What did not come in time, by the stage at which the fetch was."""
-    limits = walk.request.limits
-    waited = (time.monotonic() - walk.visit.began) + 0.05
-    whole = waited >= limits.total_s
-    match walk.visit.stage:
-        case "lookup":
-            return f"The name of the site was not resolved within {limits.total_s:g} s."
-        case "connect":
-            limit = limits.total_s if whole else limits.connect_s
-            return f"No connection to the site could be made within {limit:g} s."
-        case "head":
-            limit = limits.total_s if whole else limits.connect_s + limits.head_s
-            return f"The site took the request and did not answer within {limit:g} s."
-        case _:
-            return f"The page did not arrive whole within {limits.total_s:g} s."
-
-
-# OpenSSL's numbers (X509_V_ERR_...) for what is wrong with a certificate.
-_CERTIFICATE_FAULTS = {
-    9: "is not valid yet",
-    10: "has expired",
-    18: "is signed by itself and by no authority that is trusted here",
-    19: "leads to an authority that is not trusted here",
-    20: "is signed by an authority that is not trusted here, or its chain is incomplete",
-    21: "could not be traced to an authority: its chain is incomplete",
-    23: "was revoked",
-    62: "is for another host name",
-    64: "is for another address",
-    66: "has a key that is too weak",
-    67: "is signed by an authority whose key is too weak",
-    68: "is signed with a method that is too weak",
-}
-
-
-def certificate_fault(error: BaseException) -> str:
-    """What is wrong with a site's certificate, in a sentence."""
-    code = getattr(error, "verify_code", 0)
-    if isinstance(error, ssl.CertificateError) and not code:
-        return "The site's certificate is not valid for it."
-    return f"The site's certificate {_CERTIFICATE_FAULTS.get(code, 'is not valid for it')}."
-
-
-# In this order: the TLS error is also a connector error, and so on.
-_FAULTS: tuple[tuple[tuple[type[Exception], ...], str, str, bool], ...] = (
-    ((aiohttp.ClientSSLError, ssl.SSLError), "tls", "No secure connection to the site could be made.", True),
-    ((aiohttp.ClientHttpProxyError,), "connect", "The vantage's proxy refused the connection.", True),
-    ((aiohttp.ClientProxyConnectionError,), "connect", "The vantage's proxy could not be reached.", True),
-    ((aiohttp.ClientConnectorDNSError,), "dns", "The name could not be resolved.", True),
-    ((aiohttp.ClientConnectorError,), "connect", "No connection to the site could be made.", True),
-    ((aiohttp.ClientPayloadError,), "protocol", "The answer ended before it was complete.", True),
-    ((aiohttp.ServerDisconnectedError, aiohttp.ClientOSError), "protocol", "The site closed the connection.", True),
+# In this order: a refused proxy is also a refused connection, and so on. Other connection errors are told by `faults`.
+_FAULTS: tuple[tuple[tuple[type[Exception], ...], str, str, bool, str], ...] = (
+    ((aiohttp.ClientSSLError, ssl.SSLError), "tls", "No secure connection to the site could be made.", True, "tls-handshake"),
+    ((aiohttp.ClientHttpProxyError,), "connect", "The vantage's proxy refused the connection.", True, "proxy-refused"),
+    ((aiohttp.ClientProxyConnectionError,), "connect", "The vantage's proxy could not be reached.", True, "proxy-unreached"),
+    ((aiohttp.ClientConnectorDNSError,), "dns", "The name could not be resolved.", True, ""),
+    ((aiohttp.ClientPayloadError,), "protocol", "The answer ended before it was complete.", True, "truncated"),
+    ((aiohttp.ServerDisconnectedError, aiohttp.ClientOSError), "protocol", "The site closed the connection.", True, "disconnected"),
     (
         (aiohttp.ClientError, aiohttp.http_exceptions.HttpProcessingError),
         "protocol",
         "The answer is not valid HTTP.",
         False,
+        "",
     ),
-    ((OSError,), "connect", "The connection failed.", True),
-)
+)  # fmt: skip
+_TOLD_APART = (aiohttp.ClientSSLError, aiohttp.ClientProxyConnectionError, aiohttp.ClientConnectorDNSError)

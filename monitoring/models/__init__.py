@@ -3,6 +3,7 @@
 from monitoring.models.calibration import CalibrationRun
 from monitoring.models.change import Change, FieldChange
 from monitoring.models.check import Check, Outcome
+from monitoring.models.comparison import VantageComparison
 from monitoring.models.monitor import Monitor, MonitorMemory, MonitorState, Renderer, SettingChange
 from monitoring.models.outbox import OutboxMessage
 from monitoring.models.page_type import PageType
@@ -34,4 +35,5 @@ __all__ = [
     "Snapshot",
     "Team",
     "Vantage",
+    "VantageComparison",
 ]

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from monitoring.models.monitor import Monitor
 from monitoring.models.snapshot import Snapshot
+from monitoring.models.vantage import Vantage
 
 
 class Outcome(models.TextChoices):
@@ -48,6 +49,10 @@ class Check(models.Model):
     quiet_slots = models.BinaryField(default=b"", blank=True)  # what moved between this capture and one just before it
     rebased = models.BooleanField(default=False)  # this check's capture became the baseline
     fields = models.JSONField(default=dict, blank=True)
+    # From where it was asked. No index: nobody looks checks up by it, and every visit would pay for one.
+    vantage = models.ForeignKey(
+        Vantage, on_delete=models.PROTECT, null=True, blank=True, related_name="+", db_index=False
+    )
     snapshot = models.ForeignKey(Snapshot, on_delete=models.SET_NULL, null=True, blank=True, related_name="checks")
     detector_version = models.CharField(max_length=20)
     next_check_at = models.DateTimeField(null=True, blank=True)

@@ -57,6 +57,15 @@ class Monitor(models.Model):
         PageType, on_delete=models.PROTECT, related_name="monitors", verbose_name=_("page type")
     )
     vantage = models.ForeignKey(Vantage, on_delete=models.PROTECT, related_name="monitors", verbose_name=_("vantage"))
+    confirm_vantage = models.ForeignKey(
+        Vantage,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="confirms",
+        verbose_name=_("confirmed from"),
+        help_text=_("A second vantage that is asked before a change is raised; empty: none."),
+    )
     enabled = models.BooleanField(_("active"), default=True)
     is_sample = models.BooleanField(_("sample"), default=False, editable=False)
     created_by = models.ForeignKey(
@@ -69,6 +78,12 @@ class Monitor(models.Model):
     wait_selector = models.CharField(_("wait for selector"), max_length=400, blank=True)
     main_selector = models.CharField(
         _("main region"), max_length=400, blank=True, help_text=_("CSS selector; empty: found by itself.")
+    )
+    charset_override = models.CharField(
+        _("character encoding"),
+        max_length=40,
+        blank=True,
+        help_text=_("For example windows-1251; empty: as the page says, else as it was read before."),
     )
     order_matters = models.BooleanField(
         _("order matters"), null=True, blank=True, help_text=_("Unknown: as the page type says.")
@@ -96,6 +111,7 @@ class Monitor(models.Model):
     fail_no = models.PositiveIntegerField(default=0, editable=False)
     last_checked_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_ok_at = models.DateTimeField(null=True, blank=True, editable=False)
+    last_full_at = models.DateTimeField(null=True, blank=True, editable=False)  # the whole page came, and not a 304
     last_audit_at = models.DateTimeField(null=True, blank=True, editable=False)
     stage = models.CharField(max_length=20, blank=True, editable=False)
     stage_failures = models.PositiveSmallIntegerField(default=0, editable=False)
@@ -114,13 +130,16 @@ class Monitor(models.Model):
     baseline_fingerprint = models.CharField(max_length=16, blank=True, editable=False)
     etag = models.CharField(max_length=500, blank=True, editable=False)
     last_modified = models.CharField(max_length=100, blank=True, editable=False)
+    # A site said "not modified" of a page that had changed: until then it is asked without conditions.
+    distrusted_until = models.DateTimeField(null=True, blank=True, editable=False)
     charset = models.CharField(max_length=40, blank=True, editable=False)
     region_path = models.CharField(max_length=1000, blank=True, editable=False)
     fields = models.JSONField(default=dict, blank=True, editable=False)
     rebaseline = models.CharField(
         max_length=60, blank=True, editable=False, help_text="Why the next good capture becomes a new baseline."
     )
-    # A gone page or a new final host is believed after several checks over some time.
+    # A gone page, a new final host, a changed charset, a change seen from one place only: believed after several
+    # checks over some time.
     suspect = models.CharField(max_length=20, blank=True, editable=False)
     suspect_detail = models.CharField(max_length=300, blank=True, editable=False)
     suspect_since = models.DateTimeField(null=True, blank=True, editable=False)
@@ -153,6 +172,8 @@ class Monitor(models.Model):
             ),
             # the reconciler: expired leases, WHERE lease_until <= now
             models.Index(fields=["lease_until"], name="monitor_leased", condition=models.Q(lease_until__isnull=False)),
+            # who is to be told that a page can't be read: WHERE fail_no >= .. AND enabled
+            models.Index(fields=["fail_no"], name="monitor_failing", condition=models.Q(fail_no__gt=0)),
         ]
 
     def __str__(self) -> str:

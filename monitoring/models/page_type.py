@@ -25,6 +25,14 @@ class PageType(models.Model):
     audit_share = models.FloatField(
         _("audit share"), default=0.0, help_text=_("Share of noise (0 to 1) that goes to the queue as an audit sample.")
     )
+    tell_after = models.PositiveSmallIntegerField(
+        _("told after"),
+        default=3,
+        help_text=_("Visits in a row that bring no page to compare before the team is told."),
+    )
+    remind_days = models.PositiveSmallIntegerField(
+        _("reminded after, days"), default=7, help_text=_("While it lasts; 0: never.")
+    )
     default_interval_s = models.PositiveIntegerField(_("interval, seconds"), default=21_600)
 
     class Meta:
@@ -36,6 +44,10 @@ class PageType(models.Model):
             models.CheckConstraint(condition=models.Q(cut__gte=0, cut__lte=1), name="page_type_cut_range"),
             models.CheckConstraint(
                 condition=models.Q(audit_share__gte=0, audit_share__lte=1), name="page_type_audit_share"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(tell_after__gte=1, tell_after__lte=50, remind_days__lte=365),
+                name="page_type_telling_range",
             ),
         ]
 

@@ -35,6 +35,7 @@ class Snapshot(models.Model):
         NOISE = "noise", _("noise, kept for a while")
         BLOCKED = "blocked", _("blocked")
         CONFIRMATION = "confirmation", _("first of two captures that confirm a change")
+        VANTAGE = "vantage", _("the page from a second vantage")
         CALIBRATION = "calibration", _("calibration")
 
     monitor = models.ForeignKey(Monitor, on_delete=models.CASCADE, related_name="snapshots")
@@ -56,7 +57,7 @@ class Snapshot(models.Model):
     rendered = models.BooleanField(default=False)
     vantage = models.JSONField(
         default=dict
-    )  # name, country, language, user agent as they were; never the proxy's secret
+    )  # name, country, language, locale, time zone, viewport, user agent as they were; never the proxy
     title = models.CharField(max_length=400, blank=True)
     language = models.CharField(max_length=20, blank=True)
     fingerprint = models.CharField(max_length=16, blank=True)

@@ -22,11 +22,11 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
-from monitoring.fetching.capture import Exemption, FetchRequest, Outcome, RenderSpec, VantageSpec
+from monitoring.fetching.capture import Exemption, FetchRequest, Outcome, RenderSpec
 from monitoring.fetching.guard import AddressPolicy
 from monitoring.fetching.http import fetch_many
-from monitoring.models import Change, Monitor, Renderer, Vantage
-from monitoring.services import schedule
+from monitoring.models import Change, Monitor, Renderer
+from monitoring.services import schedule, validators, vantages
 from monitoring.services.egress import address_policy
 from monitoring.services.findings import Finding
 from monitoring.services.judge import audit_due, confirm_capture, judge_capture, stale_baseline
@@ -37,7 +37,6 @@ logger = logging.getLogger(__name__)
 
 BUDGET_S = 180.0
 HANDOVER = 8  # outcomes that wait between the loop and the judge; they hold whole pages
-TRUST_EVERY = 20  # every so many visits a page is asked for without conditions: a 304 is not believed for ever
 REQUEST_S = 15.0  # left of the budget, at least, for a second fetch
 MOST_DOUBTFUL = 40
 MOST_DOUBTFUL_BYTES = 1_000_000
@@ -65,13 +64,14 @@ def request_for(monitor: Monitor, *, now: datetime) -> FetchRequest:
     request = FetchRequest(
         key=monitor.pk,
         url=monitor.url,
-        vantage=vantage_spec(monitor.vantage),
+        vantage=vantages.spec_of(monitor.vantage),
         charset_hint=monitor.charset,
+        charset=monitor.charset_override,
         exemption=sample_exemption() if monitor.is_sample else None,
     )
     if monitor.renderer == Renderer.BROWSER:
         return replace(request, render=RenderSpec(wait_selector=monitor.wait_selector))
-    if monitor.baseline is None or not _may_ask_conditionally(monitor, now):
+    if monitor.baseline is None or not may_ask_conditionally(monitor, now):
         return request
     return replace(
         request,
@@ -81,31 +81,15 @@ def request_for(monitor: Monitor, *, now: datetime) -> FetchRequest:
     )
 
 
-def vantage_spec(vantage: Vantage) -> VantageSpec:
-    """A vantage as the fetcher takes it."""
-    return VantageSpec(
-        name=vantage.name,
-        country=vantage.country,
-        proxy_url=vantage.proxy_url,
-        language=vantage.language,
-        user_agent=vantage.user_agent or settings.USER_AGENT,
-        time_zone=vantage.time_zone,
-        viewport=(vantage.viewport_width, vantage.viewport_height),
-    )
-
-
 def sample_exemption() -> Exemption:
     """The way past the address guard for the product's own sample pages."""
     return Exemption(origin=settings.SAMPLE_ORIGIN, path_prefix=SAMPLE_PREFIX)
 
 
-def _may_ask_conditionally(monitor: Monitor, now: datetime) -> bool:
+def may_ask_conditionally(monitor: Monitor, now: datetime) -> bool:
     """Whether "not modified" would tell us anything: validators belong to the baseline and nothing else is to be seen."""
     return not (
-        stale_baseline(monitor)
-        or audit_due(monitor, now)
-        or monitor.suspect
-        or (monitor.check_no + 1) % TRUST_EVERY == 0
+        stale_baseline(monitor) or audit_due(monitor, now) or monitor.suspect or validators.wants_whole(monitor, now)
     )
 
 

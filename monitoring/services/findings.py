@@ -12,9 +12,11 @@ from monitoring.detection.fingerprint import FINGERPRINT_VERSION
 from monitoring.detection.judge import DETECTOR_VERSION
 from monitoring.detection.judgement import Judgement
 from monitoring.fetching.capture import Capture
-from monitoring.models import Change, Outcome, Snapshot
+from monitoring.models import Change, Outcome, Snapshot, Vantage
 
 DETECTOR = f"{DETECTOR_VERSION}.{FINGERPRINT_VERSION}"[:20]
+
+PLACE = "place"  # suspicion: a change that is seen from one vantage and not from the other
 
 GOOD = frozenset({Outcome.NONE, Outcome.NOISE, Outcome.CONTENT, Outcome.FIELD})
 
@@ -40,6 +42,7 @@ class Finding:
     fields: every field of the rules by name, null for one that the page does not have; None without rules.
     earlier: the first of two captures, kept beside the second that confirmed it. quiet_slots: what moved between
     the two (`memories.with_quiet_slots`).
+    elsewhere, elsewhere_from: the page from a second vantage, kept as evidence, and that vantage.
     forget_bytes: the stored baseline's bytes and validators no longer prove that nothing changed.
     """
 
@@ -70,6 +73,8 @@ class Finding:
     fold: Fold | None = None
     priority: int = 1
     earlier: Capture | None = None
+    elsewhere: Capture | None = None
+    elsewhere_from: Vantage | None = None
     quiet_slots: bytes = b""
     suspect: str = ""
     suspect_detail: str = ""

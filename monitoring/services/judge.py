@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from monitoring import storage
+from monitoring.detection import garbled
 from monitoring.detection.blocks import Block, Reading
 from monitoring.detection.diff import diff, rows_of
 from monitoring.detection.echoes import only_echoes
@@ -26,7 +27,7 @@ from monitoring.detection.joint import REGION_MOVED, same_region
 from monitoring.detection.judge import judge
 from monitoring.detection.judgement import EditKind, Judgement, Kind, Settings
 from monitoring.detection.memory import Memory, slot_hash
-from monitoring.detection.quality import PageFacts, assess
+from monitoring.detection.quality import PageFacts, Quality, State, assess
 from monitoring.detection.read import read, skim
 from monitoring.fetching.capture import Capture, Failure
 from monitoring.fetching.capture import Outcome as Fetched
@@ -34,7 +35,7 @@ from monitoring.fetching.charset import decode_page
 from monitoring.fetching.politeness import retry_after_s
 from monitoring.models import Change, Monitor, MonitorState, Outcome, Snapshot
 from monitoring.scheduling.core import hash01
-from monitoring.services import memories
+from monitoring.services import memories, validators
 from monitoring.services.findings import DETECTOR, Document, Finding, Fold
 from monitoring.services.rules import Rules
 from monitoring.services.showing import document_of, is_empty
@@ -88,15 +89,33 @@ def judge_capture(
             started_at=fetched.started_at,
             duration_ms=fetched.duration_ms,
             final_url=fetched.final_url,
+            reasons=_cause(fetched),
         )
     confirm = confirm or (CONFIRM_SAMPLE if monitor.is_sample else CONFIRM)
     try:
-        return _Visit(monitor, fetched, rules, now, confirm).finding()
+        visit = _Visit(monitor, fetched, rules, now, confirm)
+        finding = visit.finding()
     except storage.PayloadDamageError as error:
         # Watching goes on from here, and the check says why; `manage.py verify` names what else is damaged.
         logger.error("monitor=%d its baseline is damaged: %s", monitor.pk, error)
         monitor.rebaseline = "baseline damaged"
-        return _Visit(monitor, fetched, rules, now, confirm).finding()
+        visit = _Visit(monitor, fetched, rules, now, confirm)
+        finding = visit.finding()
+    return _remarked(finding, visit)
+
+
+def _remarked(finding: Finding, visit: _Visit) -> Finding:
+    """The finding with what was noticed about the transfer in front of its reasons: a lying validator, a new charset."""
+    lie = validators.lie_in(visit.monitor, visit.capture, finding.outcome)
+    remarks = (*([lie] if lie else []), *(visit.remarks if finding.good else []))
+    return replace(finding, reasons=(*remarks, *finding.reasons)) if remarks else finding
+
+
+def _cause(failure: Failure) -> tuple[dict[str, Any], ...]:
+    """The finer cause of a failure as a reason, so that it can be told in the reader's language."""
+    if not failure.cause:
+        return ()
+    return ({"code": failure.cause, "text": failure.message[:_REASON_TEXT], "data": dict(failure.data)},)
 
 
 def confirm_capture(monitor: Monitor, first: Finding, again: Fetched, *, rules: Rules, now: datetime) -> Finding:
@@ -107,7 +126,8 @@ def confirm_capture(monitor: Monitor, first: Finding, again: Fetched, *, rules: 
     """
     if isinstance(again, Failure):
         return _unconfirmed(first, again.message)
-    finding = _Visit(monitor, again, rules, now, CONFIRM, first=first).finding()
+    visit = _Visit(monitor, again, rules, now, CONFIRM, first=first)
+    finding = _remarked(visit.finding(), visit)
     if not finding.good:
         return _unconfirmed(first, finding.detail)
     return replace(
@@ -163,6 +183,7 @@ class _Visit:
     ) -> None:
         self.monitor, self.capture, self.rules, self.now, self.confirm = monitor, capture, rules, now, confirm
         self.first = first
+        self.remarks: list[dict[str, Any]] = []
         self.raw = "" if capture.not_modified else hashlib.sha256(capture.body).hexdigest()
 
     # -- readings ------------------------------------------------------------------------
@@ -289,16 +310,21 @@ class _Visit:
         """The finding of a page that must not be compared, or None for a good one."""
         facts = page_facts(self.capture)
         quality = assess(facts, self.reading, self.baseline if compare else None)
-        if quality.is_good:
-            return None
+        alone = quality if quality.is_good or not compare else assess(facts, self.reading)
         doubt: dict[str, Any] = {}
-        if compare and assess(facts, self.reading).is_good:
+        if compare and alone.is_good and (fault := self._garbled()):
+            # Before the comparison with the baseline: garbled text looks like another page, or another language.
+            quality, doubt = fault
+        elif quality.is_good:
+            return None
+        elif alone.is_good:
             # Bad only beside the baseline: a page that stays like this was rewritten, and somebody must see it.
             doubt = self._suspicion("doubt", quality.code)
             if doubt["confirmed"]:
                 return None
         outcome = Outcome(quality.outcome)
         more: dict[str, Any] = {
+            "reasons": _evidence(quality),
             "reason": quality.code[:40],
             "detail": quality.sentence[:500],
             "retry_after_s": retry_after_s(self.capture.header("Retry-After"), now=self.now) or 0.0,
@@ -311,6 +337,38 @@ class _Visit:
             if more["confirmed"]:
                 more |= {"opens": Change.Kind.GONE, "priority": self._priority(1)}
         return self._read_finding(outcome, **more)
+
+    def _garbled(self) -> tuple[Quality, dict[str, Any]] | None:
+        """The fault of a page whose text came out in a wrong charset, or None.
+
+        A new charset is taken over where it shows the known text. Where it does not, it is a fault of the capture
+        until it has held for some time, and for as long as the charset before shows the known text: then the
+        declaration is wrong.
+        """
+        capture, monitor = self.capture, self.monitor
+        assert monitor.baseline is not None  # noqa: S101 - `_quality` compares only with one
+        was, now = monitor.charset or monitor.baseline.charset, capture.charset
+        if capture.rendered or not now or not was or monitor.charset_override:
+            return None
+        if was == now:
+            if not garbled.double_encoded(self.baseline, self.reading):
+                return None
+            sentence = "The page's letters came out as the bytes of another encoding."
+            return Quality(State.ERROR, "mojibake", sentence), {}
+        as_before = decode_page(capture.body, content_type="", override=was).text
+        if as_before == capture.html or garbled.shows_known_text(self.baseline, self.reading):
+            return None
+        doubt = self._suspicion("charset", f"{was} {now}")
+        wrong = garbled.shows_known_text(self.baseline, self._read(replace(capture, html=as_before), fields=False))
+        if doubt["confirmed"] and not wrong and capture.charset_source != "header-mismatch":
+            self.remarks.append(
+                _charset_reason("charset-changed", f"The page is in {now} now and was in {was}.", was, now)
+            )
+            return None
+        sentence = f"The page is said to be in {now} and was in {was} before; its known text can't be read in it."
+        if wrong:
+            sentence = f"The page is said to be in {now}, but its text is still in {was}."
+        return Quality(State.ERROR, "charset-flip", sentence, (was, now)), doubt | {"confirmed": False}
 
     def _worth_keeping(self) -> bool:
         """Whether a bad page is kept as evidence: one a day."""
@@ -570,6 +628,20 @@ def _sentence(edit: FieldEdit) -> dict[str, Any]:
     return {"code": "field", "text": edit.text[:_REASON_TEXT], "data": {"name": edit.name}}
 
 
+def _charset_reason(code: str, text: str, was: str, now: str) -> dict[str, Any]:
+    return {"code": code, "text": text, "data": {"was": was, "now": now}}
+
+
+def _evidence(quality: Quality) -> tuple[dict[str, Any], ...]:
+    """What an assessment rests on, as a reason: the vendor by name, headers and phrases as they were found."""
+    if quality.code == "charset-flip":
+        return (_charset_reason("charset-flip", quality.sentence, *quality.evidence),)
+    if not quality.evidence and not quality.vendor:
+        return ()
+    text = "; ".join(quality.evidence)[:_REASON_TEXT]
+    return ({"code": "evidence", "text": text, "data": {"vendor": quality.vendor}},)
+
+
 def settings_of(monitor: Monitor, rules: Rules) -> Settings:
     """The limits in force."""
     return Settings(
@@ -622,7 +694,7 @@ def html_of(snapshot: Snapshot) -> str:
         return ""
     if snapshot.rendered:
         return body.decode("utf-8", "replace")
-    return decode_page(body, content_type=f"text/html; charset={snapshot.charset}", hint=snapshot.charset).text
+    return decode_page(body, content_type="", override=snapshot.charset).text
 
 
 def is_text_type(snapshot: Snapshot) -> bool:

@@ -17,22 +17,23 @@ from monitoring.fetching.errors import Refused
 from monitoring.fetching.guard import check_url, parse
 from monitoring.models import Monitor, PageType, SettingChange, Site, Team, Vantage
 from monitoring.services.egress import address_policy
-from monitoring.services.vetting import check_selector
+from monitoring.services.vetting import check_charset, check_proxy, check_selector
 
 type Actor = User | AnonymousUser | None
 
 # What a person may set on a monitor. Everything else is the machine's, and a form or an API that names it is refused.
 MONITOR_SETTINGS = (
-    "name", "url", "team", "page_type", "vantage", "enabled",
-    "renderer", "wait_selector", "main_selector", "order_matters", "case_matters",
+    "name", "url", "team", "page_type", "vantage", "confirm_vantage", "enabled",
+    "renderer", "wait_selector", "main_selector", "charset_override", "order_matters", "case_matters",
     "threshold", "cut", "weight",
     "interval_s", "min_interval_s", "max_interval_s",
 )  # fmt: skip
 PAGE_TYPE_SETTINGS = (
-    "name", "slug", "threshold", "cut", "order_matters", "case_matters", "weight", "audit_share", "default_interval_s",
+    "name", "slug", "threshold", "cut", "order_matters", "case_matters", "weight", "audit_share", "tell_after", "remind_days",
+    "default_interval_s",
 )  # fmt: skip
 VANTAGE_SETTINGS = (
-    "name", "country", "proxy_url", "language", "user_agent", "time_zone", "viewport_width", "viewport_height",
+    "name", "country", "proxy_url", "language", "user_agent", "locale", "time_zone", "viewport_width", "viewport_height",
 )  # fmt: skip
 
 # Settings after which the page looks different because of us: the next good capture is the new baseline.
@@ -43,12 +44,14 @@ _NEW_BASELINE = {
     "renderer": "renderer changed",
     "wait_selector": "wait selector changed",
     "main_selector": "main region changed",
+    "charset_override": "character encoding changed",
 }
 _NEW_BASELINE_VANTAGE = {
     "country",
     "proxy_url",
     "language",
     "user_agent",
+    "locale",
     "time_zone",
     "viewport_width",
     "viewport_height",
@@ -101,7 +104,7 @@ def add_monitor(
         created_by=person_of(actor), next_check_at=now, plan_reason="first", **settings,
     )  # fmt: skip
     monitor.site = site_for(monitor.url)
-    _check(monitor, ["main_selector", "wait_selector"])
+    _check(monitor, ["main_selector", "wait_selector", "charset_override"])
     try:
         with transaction.atomic():
             monitor.save()
@@ -138,6 +141,8 @@ def change_settings(
         monitor.site = site_for(monitor.url)
         monitor.charset = monitor.suspect = monitor.suspect_detail = ""  # what we suspected of the old address
         monitor.suspect_since, monitor.suspect_count = None, 0
+        monitor.distrusted_until = monitor.last_full_at = None
+        touched |= {"distrusted_until", "last_full_at"}
         touched |= {"site", "charset", "suspect", "suspect_detail", "suspect_since", "suspect_count"}
     _check(monitor, changed)
     causes = [cause for name, cause in _NEW_BASELINE.items() if name in changed]
@@ -180,13 +185,16 @@ def change_page_type(
 def change_vantage(vantage: Vantage, changes: Mapping[str, Any], *, actor: Actor, reason: str = "") -> int:
     """Set what differs on a vantage; the number of monitors that get a new baseline because they ask as somebody else.
 
-    The change stands in the record of every monitor that uses the vantage. A proxy's password never does.
+    The change stands in the record of every monitor that uses the vantage. A proxy's address holds no password, and one
+    that does is refused with a ValidationError.
     """
     _refuse_unknown(changes, VANTAGE_SETTINGS)
     changed = {name: value for name, value in changes.items() if getattr(vantage, name) != value}
     if not changed:
         return 0
     before = {name: _shown(name, getattr(vantage, name)) for name in changed}
+    if changed.get("proxy_url"):
+        check_proxy(changed["proxy_url"])
     for name, value in changed.items():
         setattr(vantage, name, value)
     vantage.full_clean()
@@ -328,6 +336,11 @@ def _check(monitor: Monitor, names: Iterable[str]) -> None:
     for name in {"main_selector", "wait_selector"} & set(names):
         if text := getattr(monitor, name):
             check_selector(text)
+    if "charset_override" in names:
+        monitor.charset_override = check_charset(monitor.charset_override)
+    if monitor.confirm_vantage_id is not None and monitor.confirm_vantage_id == monitor.vantage_id:
+        text = _("This is the vantage it is asked from anyway; choose another one, or none.")
+        raise ValidationError({"confirm_vantage": text}, code="vantage")
     monitor.full_clean(exclude=["site"])
 
 

@@ -20,7 +20,7 @@ from monitoring.fetching.capture import Capture, Exemption, Failure, FetchReques
 from monitoring.fetching.guard import AddressPolicy
 from monitoring.fetching.http import fetch
 from monitoring.models import Renderer, Vantage
-from monitoring.services.capture import vantage_spec
+from monitoring.services import vantages
 from monitoring.services.egress import address_policy
 from monitoring.services.judge import page_facts
 from monitoring.services.rules import Rules
@@ -120,6 +120,7 @@ def preview(
     renderer: str = Renderer.HTTP,
     wait_selector: str = "",
     main_selector: str = "",
+    charset: str = "",
     rules: Rules | None = None,
     exemption: Exemption | None = None,
     policy: AddressPolicy | None = None,
@@ -131,8 +132,9 @@ def preview(
     request = FetchRequest(
         key=0,
         url=url,
-        vantage=vantage_spec(vantage),
+        vantage=vantages.spec_of(vantage),
         limits=PREVIEW_LIMITS,
+        charset=charset,
         render=RenderSpec(wait_selector=wait_selector, screenshot=False) if renderer == Renderer.BROWSER else None,
         exemption=exemption,
     )

@@ -29,10 +29,11 @@ from monitoring.models import (
     Outcome,
     Payload,
     Snapshot,
+    Vantage,
 )
-from monitoring.services import calibrate, memories, rows, schedule
+from monitoring.services import calibrate, memories, rows, schedule, validators, vantages
 from monitoring.services.alerts import important_field_changed
-from monitoring.services.findings import DETECTOR, Document, Finding
+from monitoring.services.findings import DETECTOR, PLACE, Document, Finding
 from monitoring.services.rules import Rules
 
 logger = logging.getLogger(__name__)
@@ -42,6 +43,8 @@ BLOCKED_SNAPSHOTS = 5
 SEARCH_CHARS = 8_000
 CHECK_REASONS = 12
 CONFIRMATION_KEPT = timedelta(days=365)
+UNANSWERED_AGAIN = timedelta(minutes=5)
+PLACE_AGAIN = timedelta(hours=8)  # three sightings within the time after which a change is raised anyway
 
 
 class StaleLeaseError(Exception):
@@ -159,6 +162,7 @@ def _check(
         rebased=finding.rebase,
         fields=_present(finding.fields),
         snapshot=snapshot,
+        vantage_id=monitor.vantage_id,
         detector_version=DETECTOR,
         next_check_at=visit.at,
         plan_reason=visit.reason,
@@ -182,7 +186,7 @@ def _snapshot(finding: Finding, monitor: Monitor, kept: Kept) -> Snapshot:
         region_path=reading.region_path[:1000] if reading else monitor.region_path,
         fields=_present(finding.fields),
         expires_at=finding.expires_at,
-        **_how_taken(capture, monitor),
+        **_how_taken(capture, monitor.vantage),
     )
 
 
@@ -194,13 +198,12 @@ def _earlier_snapshot(finding: Finding, monitor: Monitor, payload: Payload, now:
         role=Snapshot.Role.CONFIRMATION,
         payload=payload,
         expires_at=finding.expires_at or now + CONFIRMATION_KEPT,
-        **_how_taken(finding.earlier, monitor),
+        **_how_taken(finding.earlier, monitor.vantage),
     )
 
 
-def _how_taken(capture: Capture, monitor: Monitor) -> dict[str, Any]:
+def _how_taken(capture: Capture, vantage: Vantage) -> dict[str, Any]:
     """The columns of a snapshot that say when, whence and as whom it was taken."""
-    vantage = monitor.vantage
     return {
         "taken_at": capture.started_at,
         "duration_ms": capture.duration_ms,
@@ -215,14 +218,7 @@ def _how_taken(capture: Capture, monitor: Monitor) -> dict[str, Any]:
         "charset": capture.charset[:40],
         "charset_source": capture.charset_source[:20],
         "rendered": capture.rendered,
-        "vantage": {
-            "name": vantage.name,
-            "country": vantage.country,
-            "language": vantage.language,
-            "user_agent": vantage.user_agent or settings.USER_AGENT,
-            "time_zone": vantage.time_zone,
-            "viewport": [vantage.viewport_width, vantage.viewport_height],
-        },
+        "vantage": vantages.facts_of(vantage),
         "detector_version": DETECTOR,
         "product_version": settings.VERSION,
     }
@@ -242,8 +238,17 @@ _STATES = {
 
 def _next_visit(finding: Finding, monitor: Monitor, number: int, now: datetime) -> schedule.NextVisit:
     if finding.good:
-        return schedule.plan_next(monitor, now=now, check_no=number)
+        visit = schedule.plan_next(monitor, now=now, check_no=number)
+        soon = _sooner(finding)
+        return schedule.NextVisit(now + soon, "confirm") if soon and now + soon < visit.at else visit
     return schedule.plan_retry(monitor, now=now, fails=monitor.fail_no + 1, retry_after_s=finding.retry_after_s)
+
+
+def _sooner(finding: Finding) -> timedelta | None:
+    """How soon a page is looked at again whose visit left something open."""
+    if validators.answered_for_another(finding.reasons):
+        return UNANSWERED_AGAIN
+    return PLACE_AGAIN if finding.suspect == PLACE and not finding.confirmed else None
 
 
 def _monitor_values(
@@ -281,8 +286,14 @@ def _monitor_values(
         values |= _baseline_values(finding, snapshot)
     elif finding.reason == "same-bytes" and finding.capture is not None:
         values |= _validators(finding.capture)
+    if finding.good and finding.capture is not None and not finding.capture.not_modified:
+        values["last_full_at"] = finding.started_at
+        if finding.capture.charset and not finding.capture.rendered and finding.reason != "same-bytes":
+            values["charset"] = finding.capture.charset[:40]  # it read well: the next undeclared page is read so too
     if finding.forget_bytes:
         values |= {"baseline_raw_sha256": "", "etag": "", "last_modified": ""}
+    if validators.distrusted(finding.reasons):
+        values["distrusted_until"] = now + validators.DISTRUST
     return values
 
 

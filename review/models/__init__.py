@@ -1,7 +1,8 @@
 """The human side's tables."""
 
 from review.models.digest import Digest, DigestSubscription
+from review.models.notice import TroubleNotice
 from review.models.preferences import Preferences
 from review.models.verdict import Assignment, Note, Verdict
 
-__all__ = ["Assignment", "Digest", "DigestSubscription", "Note", "Preferences", "Verdict"]
+__all__ = ["Assignment", "Digest", "DigestSubscription", "Note", "Preferences", "TroubleNotice", "Verdict"]

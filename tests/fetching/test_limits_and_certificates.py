@@ -162,7 +162,7 @@ def test_a_handshake_that_never_ends_is_cut_at_the_limit_for_connecting() -> Non
     got = asyncio.run(run())
 
     assert isinstance(got, Failure)
-    assert (got.reason, got.message) == ("timeout", "No connection to the site could be made within 0.2 s.")
+    assert (got.reason, got.message) == ("timeout", "No secure connection to the site could be made within 0.2 s.")
 
 
 def test_a_name_that_is_never_resolved_is_told_so() -> None:
@@ -236,6 +236,7 @@ def test_an_invalid_certificate_is_told_by_its_fault_and_never_passed_over(kind:
 CONNECTS = {
     "monitoring/fetching/http.py": {"ClientSession"},
     "monitoring/fetching/egress.py": {"open_connection"},
+    "monitoring/fetching/faults.py": {"open_connection"},  # once more to an address judged before, for a certificate
     "monitoring/fetching/resolver.py": {"getaddrinfo"},
     "monitoring/services/egress.py": {"getaddrinfo"},  # this machine's own name
     "monitoring/services/outbox.py": {"smtplib"},  # its errors; mail goes to the server that the deployment names

@@ -280,7 +280,7 @@ def test_a_page_types_change_is_on_record(ada: Client) -> None:
     page_type = make_page_type()
     values = {
         "name": page_type.name, "slug": page_type.slug, "cut": "0.4", "threshold": "5", "weight": "1",
-        "audit_share": "0", "default_interval_s": "6 h", "reason": "calibrated",
+        "audit_share": "0", "default_interval_s": "6 h", "tell_after": "3", "remind_days": "7", "reason": "calibrated",
     }  # fmt: skip
     for prefix in ("field_rules", "ignore_rules"):
         values |= {f"{prefix}-TOTAL_FORMS": "0", f"{prefix}-INITIAL_FORMS": "0"}
@@ -323,8 +323,11 @@ SECRET = "hunter2"
 PROXY = f"http://customer-halden-country-de:{SECRET}@gate.example:7777"
 
 
+TEMPLATE = "http://customer-halden-country-{country}:{secret:GATE}@gate.example:7777"
+
+
 def vantage_form(**changed: Any) -> dict[str, Any]:
-    values = {"name": "Germany", "country": "de", "proxy_url": PROXY, "language": "de-DE,de;q=0.9", "user_agent": ""}
+    values = {"name": "Germany", "country": "de", "proxy_url": TEMPLATE, "language": "de-DE,de;q=0.9", "user_agent": ""}
     return {**values, "time_zone": "Europe/Berlin", "viewport_width": "1280", "viewport_height": "900", **changed}
 
 
@@ -332,7 +335,7 @@ def test_a_vantage_is_saved_with_its_proxy(ada: Client) -> None:
     ada.post(reverse("admin:monitoring_vantage_add"), vantage_form())
 
     vantage = Vantage.objects.get()
-    assert (vantage.country, vantage.proxy_url) == ("DE", PROXY)
+    assert (vantage.country, vantage.proxy_url) == ("DE", TEMPLATE)
 
 
 @pytest.mark.parametrize("who", ["ada", "auditor"])
@@ -396,9 +399,17 @@ def test_a_proxys_password_cannot_be_guessed_through_the_lists_address(lookup: s
         ({"proxy_url": "socks5://gate.example:1080"}, "must be http or https"),
         ({"proxy_url": "file:///etc/passwd"}, "must be http or https"),
         ({"proxy_url": "http://gate.example"}, "Expected http://USER"),
-        ({"proxy_url": "http://127.0.0.1:3128"}, "loopback"),
-        ({"proxy_url": "http://me:pw@169.254.169.254:80"}, "link-local"),
-        ({"proxy_url": "http://[::ffff:10.0.0.1]:8080"}, "private"),
+        ({"proxy_url": "http://127.0.0.1:3128"}, "no public address"),
+        ({"proxy_url": "http://me@169.254.169.254:80"}, "no public address"),
+        ({"proxy_url": PROXY}, "A password is not kept here"),
+        ({"proxy_url": "http://me:x{secret:GATE}@gate.example:7777"}, "A password is not kept here"),
+        ({"proxy_url": "http://me:{secret:gate}@gate.example:7777"}, "names no secret"),
+        ({"proxy_url": "http://me:{secret:KEY}@gate.example:7777"}, "names no secret"),
+        ({"proxy_url": "http://{secret:GATE}.example:7777"}, "the user or the password only"),
+        ({"proxy_url": "http://me-{land}@gate.example:7777"}, "found {land}"),
+        ({"proxy_url": TEMPLATE, "country": ""}, "say which country"),
+        ({"locale": "de_AT"}, "is no locale"),
+        ({"proxy_url": "http://[::ffff:10.0.0.1]:8080"}, "public"),
         ({"proxy_url": "http://gate.example:7777/path"}, "nothing behind the port"),
     ],
 )

@@ -315,14 +315,26 @@ def test_a_vantage_that_asks_as_somebody_else_gives_its_monitors_new_baselines()
     assert other.rebaseline == ""
 
 
-def test_a_proxys_password_is_not_in_the_record() -> None:
+def test_a_proxys_password_gets_no_further_than_the_door() -> None:
     monitor = make_monitor()
 
-    monitors.change_vantage(monitor.vantage, {"proxy_url": "http://me:hunter2@gate.example:7777"}, actor=None)
+    with pytest.raises(ValidationError, match="A password is not kept here"):
+        monitors.change_vantage(monitor.vantage, {"proxy_url": "http://me:hunter2@gate.example:7777"}, actor=None)
+
+    monitor.vantage.refresh_from_db()
+    assert monitor.vantage.proxy_url == ""
+    assert not SettingChange.objects.exists()
+
+
+def test_a_password_from_before_is_not_in_the_record() -> None:
+    monitor = make_monitor()
+    Vantage.objects.update(proxy_url="http://me:hunter2@gate.example:7777")
+    monitor.vantage.refresh_from_db()
+
+    monitors.change_vantage(monitor.vantage, {"proxy_url": "http://me:{secret:GATE}@gate.example:7777"}, actor=None)
 
     row = SettingChange.objects.get()
-    assert "hunter2" not in row.new
-    assert "me:••••••@gate.example:7777" in row.new
+    assert "hunter2" not in row.old + row.new
 
 
 def test_renaming_a_vantage_keeps_baselines() -> None:
