@@ -259,7 +259,11 @@ class SiteForm(_ModelForm[Site]):
 
     class Meta:
         model = Site
-        fields = ["name", "host", "gap_s"]
+        fields = list(monitors.SITE_SETTINGS)
+        widgets = {
+            "robots_reason": forms.TextInput(attrs={"class": "vLargeTextField"}),
+            "hint_url": forms.TextInput(attrs={"class": "vLargeTextField", "spellcheck": "false"}),
+        }
 
     def clean_host(self) -> str:
         host: str = self.cleaned_data["host"].strip().lower()
@@ -270,6 +274,17 @@ class SiteForm(_ModelForm[Site]):
                 params={"host": host},
             )  # fmt: skip
         return monitors.site_host(monitors.canonical_url(f"https://{host}/"))
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        found = Site(**{name: cleaned.get(name, getattr(self.instance, name)) for name in monitors.SITE_SETTINGS})
+        try:
+            monitors.check_site(found)
+        except ValidationError as error:
+            self.add_error(None if hasattr(error, "code") else "hint_url", error)
+        else:
+            cleaned["hint_url"] = found.hint_url
+        return cleaned
 
 
 class VantageForm(_ModelForm[Vantage]):

@@ -179,13 +179,13 @@ class SettingChangeAdmin(Evidence[SettingChange], TeamScoped[SettingChange]):
     team_path = "monitor__team"
     rows_without_team = True
     list_display = ["at", "actor_name", "subject", "name", "old", "new", "reason"]
-    list_select_related = ["monitor", "page_type"]
+    list_select_related = ["monitor", "page_type", "site"]
     list_filter = ["name", "at"]
-    search_fields = ["monitor__name", "page_type__name", "actor_name", "name"]
+    search_fields = ["monitor__name", "page_type__name", "site__name", "actor_name", "name"]
 
     @admin.display(description=_("of"))
     def subject(self, row: SettingChange) -> str:
-        return str(row.monitor or row.page_type or NOTHING)
+        return str(row.monitor or row.page_type or row.site or NOTHING)
 
 
 @admin.register(CalibrationRun)

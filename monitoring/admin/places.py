@@ -4,17 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.models import User
 from django.db.models import Count, ManyToManyField, QuerySet
 from django.forms import ModelForm, ModelMultipleChoiceField
 from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.utils.timezone import localtime
+from django.utils.translation import gettext as translated
 from django.utils.translation import gettext_lazy as _
 
 from monitoring.admin.access import Admin, TeamScoped, visible_people
+from monitoring.fetching.robots import parse as parse_robots
 from monitoring.forms import SiteForm, VantageForm
-from monitoring.models import Site, Team, Vantage
-from monitoring.services import monitors
+from monitoring.models import HintSource, RobotsFile, Site, Team, Vantage
+from monitoring.scheduling.hints import Trust
+from monitoring.services import hints, monitors
+
+
+def _trust_words(source: HintSource) -> str:
+    """How far a source is believed, and why."""
+    return translated("%(share)d %% believed (%(hits)d of %(all)d came true)") % {
+        "share": round(Trust(source.hits, source.misses).precision * 100),
+        "hits": round(source.hits),
+        "all": round(source.hits + source.misses),
+    }
 
 
 @admin.register(Site)
@@ -22,10 +40,18 @@ class SiteAdmin(Admin[Site]):
     """Hosts under watch; made by themselves when a monitor needs one."""
 
     form = SiteForm
-    list_display = ["name", "host", "gap_s", "next_free_at"]
+    list_display = ["name", "host", "gap_s", "robots_policy", "rest"]
+    list_filter = ["robots_policy"]
     search_fields = ["name", "host"]
     ordering = ["name"]
-    readonly_fields = ["next_free_at"]
+    readonly_fields = ["next_free_at", "rest", "robots_found", "hints_found", "said"]
+    fieldsets = [
+        (None, {"fields": ["name", "host"]}),
+        (_("Politeness"), {"fields": ["gap_s", "rest", "next_free_at"]}),
+        (_("robots.txt"), {"fields": ["robots_policy", "robots_reason", "robots_found"]}),
+        (_("Sitemaps and feeds"), {"fields": ["use_hints", "hint_url", "hints_found"]}),
+        (_("Last changes"), {"fields": ["said"]}),
+    ]
     show_full_result_count = False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Site]:
@@ -35,7 +61,60 @@ class SiteAdmin(Admin[Site]):
         return rows.filter(monitors__team__members=request.user.pk).distinct()
 
     def get_readonly_fields(self, request: HttpRequest, obj: Site | None = None) -> list[str]:
-        return ["next_free_at"] if obj is None else ["host", "next_free_at"]
+        return [*self.readonly_fields, *(["host"] if obj is not None else [])]
+
+    def save_model(self, request: HttpRequest, obj: Site, form: ModelForm[Site], change: bool) -> None:
+        if not change:
+            super().save_model(request, obj, form, change)
+            hints.choose(obj, now=timezone.now())
+            return
+        wanted = {name: form.cleaned_data[name] for name in form.changed_data}
+        monitors.change_site(Site.objects.get(pk=obj.pk), wanted, actor=request.user, now=timezone.now())
+
+    @admin.display(description=_("left alone until"), empty_value="–")
+    def rest(self, row: Site) -> str | None:
+        if not row.rests(timezone.now()) or row.rest_until is None:
+            return None
+        why = {
+            "retry-after": _("the site asked for it"),
+            "refused": _("it refused us"),
+            "unreachable": _("it could not be reached"),
+        }.get(row.rest_reason, row.rest_reason)
+        return f"{date_format(localtime(row.rest_until), 'DATETIME_FORMAT')}: {why}"
+
+    @admin.display(description=_("what it says"), empty_value="–")
+    def robots_found(self, row: Site) -> str | None:
+        found = RobotsFile.objects.filter(site=row.pk).first() if row.pk else None
+        if found is None:
+            return None
+        parts = [str(found.get_state_display())]
+        if found.read_at is not None:
+            rules = parse_robots(found.text, settings.ROBOT_NAME)
+            parts += [date_format(localtime(found.read_at), "DATETIME_FORMAT"), *(r.text for r in rules.rules[:30])]
+            if rules.crawl_delay_s:
+                parts.append(f"Crawl-delay: {rules.crawl_delay_s:g}")
+        return "; ".join(parts)
+
+    @admin.display(description=_("those in use"), empty_value="–")
+    def hints_found(self, row: Site) -> str | SafeString:
+        sources = HintSource.objects.filter(site=row.pk) if row.pk else HintSource.objects.none()
+        return format_html_join("", "<p>{}: {} {}</p>", ((s.url, _trust_words(s), s.problem) for s in sources)) or "–"
+
+    @admin.display(description=_("who changed what"), empty_value="–")
+    def said(self, row: Site) -> str | SafeString:
+        rows = row.setting_changes.order_by("-at", "-pk")[:20] if row.pk else ()
+        lines = (
+            (
+                date_format(localtime(one.at), "DATETIME_FORMAT"),
+                one.actor_name or "–",
+                one.name,
+                one.old,
+                one.new,
+                one.reason,
+            )
+            for one in rows
+        )
+        return format_html_join("", "<p>{}, {}: {} {} → {} {}</p>", lines) or "–"
 
     def has_delete_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
         return obj is not None and not obj.monitors.exists() and super().has_delete_permission(request, obj)

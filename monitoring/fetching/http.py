@@ -15,12 +15,13 @@ import re
 import ssl
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote_from_bytes, urljoin
 
 import aiohttp
@@ -187,6 +188,54 @@ async def fetch_many(
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class Fetcher:
+    """Pages under limits that they share, asked for one by one: for a caller whose list of pages grows on the way.
+
+    At most `concurrency` pages are under way and at most `per_host` of one host; of large ones, three at a time. Use as
+    an async context manager.
+    """
+
+    def __init__(
+        self,
+        policy: AddressPolicy,
+        *,
+        concurrency: int = 20,
+        per_host: int = 2,
+        lookup: Lookup | None = None,
+        tls: ssl.SSLContext | None = None,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self._run = _Run(policy, width=concurrency, lookup=lookup, tls=tls, clock=clock)
+        self._slots = asyncio.Semaphore(concurrency)
+        self._per_host = per_host
+        self._hosts: dict[str, asyncio.Semaphore] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._run.__aexit__()
+
+    @asynccontextmanager
+    async def page(self, request: FetchRequest, *, wanted: Callable[[], bool]) -> AsyncGenerator[Outcome | None]:
+        """One page's outcome; None when it was no longer `wanted` once its turn came.
+
+        Until the block ends the page keeps its place, so that a slow taker slows the fetching down.
+        """
+        host = self._hosts.setdefault(_host_of(request.url), asyncio.Semaphore(self._per_host))
+        async with host, self._slots:
+            if not wanted():
+                yield None
+                return
+            outcome, is_large = await self._run.fetch(request)
+            try:
+                yield outcome
+            finally:
+                del outcome
+                if is_large:
+                    self._run.large.release()
 
 
 async def fetch(

@@ -6,25 +6,10 @@ import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-MIN_GAP_S = 1.0
-MAX_GAP_S = 60.0
-# A host that takes long to answer is asked more rarely: it rests this many times as long as it worked.
-LOAD_FACTOR = 2.0
 MAX_RETRY_AFTER_S = 24 * 3600.0
 BASE_BACKOFF_S = 60.0
 
 _SECONDS = re.compile(r"[0-9]{1,12}")
-
-
-def gap_s(answer_s: float, *, refusals: int = 0, min_gap_s: float = MIN_GAP_S, max_gap_s: float = MAX_GAP_S) -> float:
-    """Seconds to wait after a request to a host before the next one to it.
-
-    `answer_s` is how long the last answer took; `refusals` how many answers in a row were 429 or 503. The gap grows
-    with the answer time, doubles with every refusal, and stays between the two bounds.
-    """
-    worked = min(max(answer_s, 0.0), max_gap_s)
-    gap = max(min_gap_s, LOAD_FACTOR * worked) * 2.0 ** min(max(refusals, 0), 16)
-    return min(gap, max_gap_s)
 
 
 def next_request_at(last_at: float, gap: float, *, retry_after: float | None = None) -> float:

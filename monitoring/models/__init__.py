@@ -4,12 +4,13 @@ from monitoring.models.calibration import CalibrationRun
 from monitoring.models.change import Change, FieldChange
 from monitoring.models.check import Check, Outcome
 from monitoring.models.comparison import VantageComparison
+from monitoring.models.hints import Hint, HintSource, RobotsFile
 from monitoring.models.monitor import Monitor, MonitorMemory, MonitorState, Renderer, SettingChange
 from monitoring.models.outbox import OutboxMessage
 from monitoring.models.page_type import PageType
 from monitoring.models.periodic import PeriodicJob
 from monitoring.models.rules import FieldRule, IgnoreRule
-from monitoring.models.site import Site
+from monitoring.models.site import RobotsPolicy, Site
 from monitoring.models.snapshot import Payload, Snapshot
 from monitoring.models.team import Team
 from monitoring.models.vantage import Vantage
@@ -20,6 +21,8 @@ __all__ = [
     "Check",
     "FieldChange",
     "FieldRule",
+    "Hint",
+    "HintSource",
     "IgnoreRule",
     "Monitor",
     "MonitorMemory",
@@ -30,6 +33,8 @@ __all__ = [
     "Payload",
     "PeriodicJob",
     "Renderer",
+    "RobotsFile",
+    "RobotsPolicy",
     "SettingChange",
     "Site",
     "Snapshot",

@@ -228,7 +228,7 @@ class MonitorMemory(models.Model):
 
 
 class SettingChange(models.Model):
-    """Who changed which setting of a monitor or page type, and when. Append-only."""
+    """Who changed which setting of a monitor, page type or site, and when. Append-only."""
 
     monitor = models.ForeignKey(
         Monitor, on_delete=models.CASCADE, null=True, blank=True, related_name="setting_changes"
@@ -236,6 +236,7 @@ class SettingChange(models.Model):
     page_type = models.ForeignKey(
         PageType, on_delete=models.CASCADE, null=True, blank=True, related_name="setting_changes"
     )
+    site = models.ForeignKey(Site, on_delete=models.CASCADE, null=True, blank=True, related_name="setting_changes")
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+
+class RobotsPolicy(models.TextChoices):
+    """What a site's robots.txt means for us."""
+
+    OBEY = "obey", _("obey")
+    WARN = "warn", _("fetch, and say so")
+    IGNORE = "ignore", _("ignore")
 
 
 class Site(models.Model):
@@ -18,11 +28,51 @@ class Site(models.Model):
     )
     next_free_at = models.DateTimeField(_("next free at"), null=True, blank=True, editable=False)
 
+    # robots.txt
+    robots_policy = models.CharField(
+        _("robots.txt"), max_length=10, choices=RobotsPolicy.choices, default=RobotsPolicy.OBEY
+    )
+    robots_reason = models.CharField(
+        _("why it is ignored"), max_length=300, blank=True, help_text=_("Needed where robots.txt is ignored.")
+    )
+    crawl_delay_s = models.FloatField(_("crawl delay, seconds"), default=0.0, editable=False)
+
+    # what the site asked for, or cannot bear
+    rest_until = models.DateTimeField(_("left alone until"), null=True, blank=True, editable=False)
+    rest_reason = models.CharField(max_length=40, blank=True, editable=False)
+    refusals = models.PositiveSmallIntegerField(default=0, editable=False)  # answers 429 or 503 in a row
+    failures = models.PositiveSmallIntegerField(default=0, editable=False)  # fetches in a row that met no server
+
+    # sitemaps and feeds
+    use_hints = models.BooleanField(
+        _("use sitemaps and feeds"),
+        default=True,
+        help_text=_("An entry newer than the last check pulls that check forward."),
+    )
+    hint_url = models.CharField(
+        _("sitemap or feed"), max_length=2000, blank=True, help_text=_("Empty: those that robots.txt names.")
+    )
+
     class Meta:
         ordering = ["name"]
         verbose_name = _("site")
         verbose_name_plural = _("sites")
-        constraints = [models.CheckConstraint(condition=models.Q(gap_s__gte=0, gap_s__lte=3600), name="site_gap_range")]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(gap_s__gte=0, gap_s__lte=3600), name="site_gap_range"),
+            models.CheckConstraint(
+                condition=~models.Q(robots_policy="ignore") | ~models.Q(robots_reason=""),
+                name="site_robots_ignored_with_reason",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def effective_gap_s(self) -> float:
+        """Least time between two requests: ours, or the site's Crawl-delay where that is longer and not ignored."""
+        return self.gap_s if self.robots_policy == RobotsPolicy.IGNORE else max(self.gap_s, self.crawl_delay_s)
+
+    def rests(self, now: datetime) -> bool:
+        """Whether the site is left alone at this moment."""
+        return self.rest_until is not None and self.rest_until > now

@@ -14,7 +14,7 @@ import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -22,16 +22,16 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
-from monitoring.fetching.capture import Exemption, FetchRequest, Outcome, RenderSpec
+from monitoring.fetching.capture import Exemption, Failure, FetchRequest, Outcome, RenderSpec
 from monitoring.fetching.guard import AddressPolicy
-from monitoring.fetching.http import fetch_many
-from monitoring.models import Change, Monitor, Renderer
-from monitoring.services import schedule, validators, vantages
+from monitoring.fetching.http import Fetcher as PageFetcher
+from monitoring.models import Change, Monitor, Renderer, RobotsPolicy, Site
+from monitoring.services import hints, politeness, robots, schedule, validators, vantages
 from monitoring.services.egress import address_policy
 from monitoring.services.findings import Finding
 from monitoring.services.judge import audit_due, confirm_capture, judge_capture, stale_baseline
 from monitoring.services.record import StaleLeaseError, record
-from monitoring.services.rules import rules_of
+from monitoring.services.rules import Rules, rules_of
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +39,11 @@ BUDGET_S = 180.0
 HANDOVER = 8  # outcomes that wait between the loop and the judge; they hold whole pages
 REQUEST_S = 15.0  # left of the budget, at least, for a second fetch
 MOST_DOUBTFUL = 40
+# A batch that only waits for slow sites takes on more, so that they hold up nobody else.
+TOP_UP_BELOW = 40
+TOP_UP_S = 90.0
+GROUP_SIZE = 8
+OVERTIME_S = 15.0
 MOST_DOUBTFUL_BYTES = 1_000_000
 _CONFIRMED_KINDS = frozenset({Change.Kind.CONTENT, Change.Kind.FIELD})
 SAMPLE_PREFIX = "/sample/"
@@ -98,60 +103,193 @@ class _Batch:
 
     def __init__(self, token: str, ids: Sequence[int], budget_s: float) -> None:
         self.token = token
-        self.ends = time.monotonic() + budget_s
-        self.renewed = time.monotonic()
+        self.began = self.renewed = time.monotonic()
+        self.ends = self.began + budget_s
+        self.monitors: dict[int, Monitor] = {}
+        self.rules: dict[int, Rules] = {}
+        self.sites: dict[int, Site] = {}
+        self.robots = robots.Book(())
+        self.counts: Counter[str] = Counter()
+        self.doubtful: dict[int, Finding] = {}
+        self.remarks: dict[int, str] = {}
+        self.waiting: dict[int, list[Monitor]] = {}  # by site, until its robots.txt is there
+        self.next_at: dict[int, float] = {}  # by site, when it may be asked again
+        self.fresh = self._take(ids)
+
+    def _take(self, ids: Sequence[int]) -> list[Monitor]:
+        """Read the monitors that the token holds and that are not here yet, in the order of `ids`."""
         rows = (
-            Monitor.objects.filter(lease_token=token)
+            Monitor.objects.filter(lease_token=self.token)
+            .exclude(pk__in=self.monitors)
             .select_related("site", "page_type", "vantage", "baseline__payload")
             .defer("baseline__headers", "baseline__redirects", "baseline__vantage", "baseline__fields")
         )
         order = {pk: place for place, pk in enumerate(ids)}
-        self.monitors = {m.pk: m for m in sorted(rows, key=lambda m: order.get(m.pk, len(order)))}
-        self.rules = rules_of(self.monitors.values())
-        self.counts: Counter[str] = Counter()
-        self.doubtful: dict[int, Finding] = {}
+        taken = sorted(rows, key=lambda m: order.get(m.pk, len(order)))
+        for monitor in taken:
+            monitor.site = self.sites.setdefault(monitor.site_id, monitor.site)
+        self.monitors |= {monitor.pk: monitor for monitor in taken}
+        self.rules |= rules_of(taken)
+        self.robots = robots.Book(self.sites.values())
+        return taken
 
     def run(self) -> Counter[str]:
-        """Pages over HTTP together, then those for the browser one by one."""
-        now = timezone.now()
-        plain = [m for m in self.monitors.values() if m.renderer != Renderer.BROWSER]
+        """Pages over HTTP together, those that may have killed a worker apart, then those for the browser one by one."""
         policy = address_policy()
-        waves = _waves(plain, now=now)
-        with _Fetcher(waves, policy, left_s=self._left_s()) as fetcher:
-            for outcome in fetcher.outcomes(on_wait=self._keep_alive):
-                self._handle(outcome)
-        self._confirm(policy)
-        for monitor in self.monitors.values():
+        with _Fetcher(policy, left_s=self._left_s()) as fetcher:
+            self._start(self.fresh, fetcher)
+            self._drain(fetcher, top_up=True)
+            self._confirm(fetcher)
+            self._apart(fetcher)
+            self._confirm(fetcher)
+        for monitor in list(self.monitors.values()):
             if monitor.renderer == Renderer.BROWSER and self._left_s() > 0:
                 self._render(monitor, policy)
         return self.counts
+
+    # -- asking ----------------------------------------------------------------------------
+
+    def _start(self, monitors: Sequence[Monitor], fetcher: _Fetcher) -> None:
+        """Ask for these pages, where necessary for their sites' robots.txt first; careful ones wait for `_apart`."""
+        now = timezone.now()
+        for monitor in monitors:
+            site = monitor.site
+            if not monitor.is_sample and (site.pk in self.waiting or self.robots.is_due(site, now)):
+                if site.pk not in self.waiting:
+                    fetcher.add(robots.request_for(monitor, vantages.spec_of(monitor.vantage)), self._turn(site))
+                self.waiting.setdefault(site.pk, []).append(monitor)
+            elif _is_plain(monitor):
+                self._ask(monitor, fetcher)
+
+    def _ask(self, monitor: Monitor, fetcher: _Fetcher) -> None:
+        """Ask for a page when its site's turn has come; one that robots.txt forbids is recorded as that."""
+        now = timezone.now()
+        if self._may_visit(monitor, now):
+            fetcher.add(request_for(monitor, now=now), self._turn(monitor.site))
+
+    def _turn(self, site: Site) -> float:
+        """Seconds from now until the site may be asked again; the turn is taken."""
+        now = time.monotonic()
+        at = max(self.next_at.get(site.pk, now), now)
+        self.next_at[site.pk] = at + site.effective_gap_s
+        return at - now
+
+    def _may_visit(self, monitor: Monitor, now: datetime) -> bool:
+        if monitor.is_sample:
+            return True
+        decision = self.robots.decide(monitor.site, monitor.url, now=now)
+        if decision.allowed:
+            if decision.sentence and monitor.site.robots_policy == RobotsPolicy.WARN:
+                self.remarks[monitor.pk] = decision.sentence
+            return True
+        self._handle(
+            Failure(
+                key=monitor.pk,
+                url=monitor.url,
+                reason=robots.DISALLOWED,
+                message=decision.sentence,
+                transient=False,
+                started_at=now,
+                duration_ms=0,
+            )
+        )
+        return False
+
+    def _drain(self, fetcher: _Fetcher, *, top_up: bool = False) -> None:
+        """Take outcomes until all that was asked for has come."""
+        on_wait = (lambda: self._wait(fetcher)) if top_up else self._keep_alive
+        for outcome in fetcher.outcomes(on_wait=on_wait):
+            if outcome.key < 0:
+                self._learn_robots(-outcome.key, outcome, fetcher)
+                continue
+            monitor = self.monitors[outcome.key]
+            if politeness.note(
+                monitor.site, outcome, now=timezone.now(), through_proxy=bool(monitor.vantage.proxy_url)
+            ):
+                # What was not asked for yet is given back, and due again when the site has had its rest.
+                fetcher.drop({pk for pk, other in self.monitors.items() if other.site_id == monitor.site_id})
+            self._handle(outcome)
+
+    def _learn_robots(self, site_id: int, outcome: Outcome, fetcher: _Fetcher) -> None:
+        site, now = self.sites[site_id], timezone.now()
+        self._keep_alive()
+        self.robots.learn(site, outcome, now=now)
+        waiting = self.waiting.pop(site_id, [])
+        if (rules := self.robots.rules(site)) is not None:
+            hints.found(site, rules.sitemaps, now=now)
+        if isinstance(outcome, Failure) and politeness.note(
+            site, outcome, now=now, through_proxy=any(monitor.vantage.proxy_url for monitor in waiting)
+        ):
+            waiting = waiting[:1]  # one page tells what is wrong
+        for monitor in waiting:
+            if _is_plain(monitor):
+                self._ask(monitor, fetcher)
+
+    def _wait(self, fetcher: _Fetcher) -> None:
+        """While the last pages of slow sites are awaited, take on what has come due since."""
+        self._keep_alive()
+        now = time.monotonic()
+        if fetcher.pending > TOP_UP_BELOW or now - self.began > TOP_UP_S or self._left_s() < 2 * REQUEST_S:
+            return
+        for claim in schedule.claim_due(now=timezone.now(), limit=schedule.BATCH_LEAST, lease_s=settings.LEASE_S):
+            if schedule.adopt(claim, self.token):
+                self._start(self._take(claim.ids), fetcher)
+
+    def _apart(self, fetcher: _Fetcher) -> None:
+        """Visit those over whose batch a worker died: a few at a time, and one by one those of a few that died."""
+        careful = [m for m in self.monitors.values() if m.stage == schedule.CAREFUL and m.renderer != Renderer.BROWSER]
+        for start in range(0, len(careful), GROUP_SIZE):
+            if self._left_s() < REQUEST_S:
+                return
+            group = careful[start : start + GROUP_SIZE]
+            held = schedule.enter_group([m.pk for m in group], self.token, now=timezone.now())
+            for monitor in group:
+                if monitor.pk in held:
+                    self._ask(monitor, fetcher)
+            self._drain(fetcher)
+        for monitor in self.monitors.values():
+            if monitor.stage != schedule.ALONE or monitor.renderer == Renderer.BROWSER:
+                continue
+            if self._left_s() < REQUEST_S:
+                return
+            if schedule.enter_stage(monitor.pk, self.token, "fetch", now=timezone.now()):
+                self._ask(monitor, fetcher)
+                self._drain(fetcher)
+            else:
+                self.counts["lost"] += 1
 
     def _left_s(self) -> float:
         return self.ends - time.monotonic()
 
     def _keep_alive(self) -> None:
-        """Renew the lease when a third of it is gone."""
-        if time.monotonic() - self.renewed > settings.LEASE_S / 3:
+        """Renew the lease when a third of it is gone; not beyond the budget, when something does not end."""
+        now = time.monotonic()
+        if now - self.renewed > settings.LEASE_S / 3 and now < self.ends + OVERTIME_S:
             schedule.renew(self.token, now=timezone.now())
-            self.renewed = time.monotonic()
+            self.renewed = now
 
     def _render(self, monitor: Monitor, policy: AddressPolicy) -> None:
         from monitoring.fetching.browser import render  # Playwright takes a while to import; most batches need none
 
         now = timezone.now()
         schedule.renew(self.token, now=now)
+        if monitor.site.rests(now) or not self._may_visit(monitor, now):
+            return
         if not schedule.enter_stage(monitor.pk, self.token, "render", now=now):
             self.counts["lost"] += 1
             return
-        self._handle(render(request_for(monitor, now=now), policy=policy, chromium_path=settings.CHROMIUM))
+        outcome = render(request_for(monitor, now=now), policy=policy, chromium_path=settings.CHROMIUM)
+        politeness.note(monitor.site, outcome, now=timezone.now(), through_proxy=bool(monitor.vantage.proxy_url))
+        self._handle(outcome)
 
-    def _confirm(self, policy: AddressPolicy) -> None:
+    def _confirm(self, fetcher: _Fetcher) -> None:
         """Fetch once more what wants to open a change; what can't be fetched in time is recorded as it is."""
-        waves = self._second_waves()
-        if waves:
-            with _Fetcher(waves, policy, left_s=self._left_s()) as fetcher:
-                for outcome in fetcher.outcomes(on_wait=self._keep_alive):
-                    self._handle(outcome)
+        if not self.doubtful:
+            return
+        for delay, requests in self._second_waves():
+            for request in requests:
+                fetcher.add(request, delay)
+        self._drain(fetcher)
         for pk in list(self.doubtful):
             self._guarded(pk, lambda pk=pk: self._record(self.monitors[pk], self.doubtful.pop(pk)))  # type: ignore[misc]
 
@@ -165,7 +303,7 @@ class _Batch:
             site = self.monitors[pks[0]].site
             wait = schedule.reserve(site, len(pks), now=now, after_s=settings.CONFIRM_DELAY_S)
             for place, pk in enumerate(pks):
-                delay = float(math.ceil(wait + place * site.gap_s))
+                delay = float(math.ceil(wait + place * site.effective_gap_s))
                 if delay < self._left_s() - REQUEST_S:
                     request = request_for(self.monitors[pk], now=now)
                     waves.setdefault(delay, []).append(replace(request, etag="", last_modified=""))
@@ -199,6 +337,9 @@ class _Batch:
             finding = confirm_capture(monitor, first, outcome, rules=rules, now=now)
         else:
             finding = judge_capture(monitor, outcome, rules=rules, now=now)
+            if remark := self.remarks.get(monitor.pk):
+                warning = {"code": "robots-warned", "text": remark[:300], "data": {}}
+                finding = replace(finding, reasons=(*finding.reasons, warning))
             if self._wants_second_look(monitor, finding):
                 self.doubtful[monitor.pk] = finding
                 if monitor.stage:  # while it waits it is no suspect
@@ -222,52 +363,78 @@ class _Batch:
         self.counts[check.outcome] += 1
 
 
-def _waves(monitors: Sequence[Monitor], *, now: datetime) -> list[tuple[float, list[FetchRequest]]]:
-    """Requests by the second at which they may start: one host is asked again only after its gap."""
-    asked: Counter[int] = Counter()
-    waves: dict[float, list[FetchRequest]] = {}
-    for monitor in monitors:
-        delay = math.ceil(asked[monitor.site_id] * monitor.site.gap_s)
-        asked[monitor.site_id] += 1
-        waves.setdefault(float(delay), []).append(request_for(monitor, now=now))
-    return sorted(waves.items())
+def _is_plain(monitor: Monitor) -> bool:
+    """Whether a page is fetched over HTTP together with others."""
+    return monitor.renderer != Renderer.BROWSER and monitor.stage not in (schedule.CAREFUL, schedule.ALONE)
 
 
 class _Fetcher:
-    """Fetches in an event loop of its own thread; outcomes come out in the thread that asks for them."""
+    """Fetches in an event loop of its own thread; outcomes come out in the thread that asks for them.
 
-    def __init__(
-        self, waves: Sequence[tuple[float, list[FetchRequest]]], policy: AddressPolicy, *, left_s: float
-    ) -> None:
-        self._waves, self._policy, self._left_s = waves, policy, left_s
-        self._handover: queue.Queue[Outcome | BaseException | None] = queue.Queue(maxsize=HANDOVER)
+    Pages may be added while others are under way. `pending` is how many have not come out yet.
+    """
+
+    def __init__(self, policy: AddressPolicy, *, left_s: float) -> None:
+        self._policy, self._left_s = policy, left_s
+        self._handover: queue.Queue[Outcome | BaseException | int | None] = queue.Queue(maxsize=HANDOVER)
         self._stop = threading.Event()
+        self._ready = threading.Event()
         self._thread = threading.Thread(target=self._work, name="fetch", daemon=True)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._asked: asyncio.Queue[tuple[FetchRequest, float] | None] | None = None
+        self._dropped: set[int] = set()
+        self.pending = 0
 
     def __enter__(self) -> _Fetcher:
         self._thread.start()
+        self._ready.wait()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
+        self._send(None)
         with contextlib.suppress(queue.Empty):
             while True:
                 self._handover.get_nowait()
         self._thread.join(timeout=10)
 
+    def add(self, request: FetchRequest, delay_s: float) -> None:
+        """Ask for a page so many seconds from now."""
+        self._dropped.discard(request.key)
+        if self._send((request, delay_s)):
+            self.pending += 1
+
+    def drop(self, keys: Collection[int]) -> None:
+        """Ask no more for these pages; what is under way still comes."""
+        self._dropped.update(keys)
+
     def outcomes(self, *, on_wait: Callable[[], None]) -> Iterator[Outcome]:
-        """Outcomes as they arrive; `on_wait` is called at least every second."""
-        while True:
+        """Outcomes as they arrive until none is pending; `on_wait` is called at least every second."""
+        while self.pending:
             try:
                 item = self._handover.get(timeout=1.0)
             except queue.Empty:
                 on_wait()
                 continue
-            if item is None:
+            if item is None:  # the budget is used up
+                self.pending = 0
                 return
             if isinstance(item, BaseException):
+                self.pending = 0
                 raise item
-            yield item
+            self.pending -= 1
+            if not isinstance(item, int):
+                yield item
+
+    def _send(self, item: tuple[FetchRequest, float] | None) -> bool:
+        """Whether the loop still takes something."""
+        if self._loop is None or self._asked is None:
+            return False
+        try:
+            self._loop.call_soon_threadsafe(self._asked.put_nowait, item)
+        except RuntimeError:  # it has ended
+            return False
+        return self._thread.is_alive()
 
     def _work(self) -> None:
         try:
@@ -276,6 +443,8 @@ class _Fetcher:
             self._put_last(error)
         else:
             self._put_last(None)
+        finally:
+            self._ready.set()
 
     def _put_last(self, item: BaseException | None) -> None:
         while not self._stop.is_set():
@@ -286,27 +455,34 @@ class _Fetcher:
             return
 
     async def _all(self) -> None:
+        self._loop, self._asked = asyncio.get_running_loop(), asyncio.Queue()
+        self._ready.set()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(max(self._left_s, 0.0)):
-                async with asyncio.TaskGroup() as group:
-                    for delay, requests in self._waves:
-                        group.create_task(self._wave(delay, requests))
+            async with (
+                asyncio.timeout(max(self._left_s, 0.0)),
+                PageFetcher(self._policy, concurrency=settings.FETCH_CONCURRENCY) as pages,
+                asyncio.TaskGroup() as group,
+            ):
+                under_way: set[asyncio.Task[None]] = set()
+                while (item := await self._asked.get()) is not None:
+                    task = group.create_task(self._one(pages, *item))
+                    under_way.add(task)
+                    task.add_done_callback(under_way.discard)
+                for task in list(under_way):  # nobody takes outcomes any more
+                    task.cancel()
 
-    async def _wave(self, delay: float, requests: list[FetchRequest]) -> None:
-        await asyncio.sleep(delay)
-        outcomes = fetch_many(requests, policy=self._policy, concurrency=settings.FETCH_CONCURRENCY)
-        async with contextlib.aclosing(outcomes):
-            async for outcome in outcomes:
-                if not await self._hand_over(outcome):
-                    return
+    async def _one(self, pages: PageFetcher, request: FetchRequest, delay_s: float) -> None:
+        if delay_s > 0:
+            await asyncio.sleep(delay_s)
+        async with pages.page(request, wanted=lambda: request.key not in self._dropped) as outcome:
+            await self._hand_over(request.key if outcome is None else outcome)
 
-    async def _hand_over(self, outcome: Outcome) -> bool:
-        """Whether the outcome was taken; False when nobody takes any more."""
+    async def _hand_over(self, item: Outcome | int) -> None:
+        """Put an outcome, or the key of a page that was dropped, where it is taken from."""
         while not self._stop.is_set():
             try:
-                self._handover.put_nowait(outcome)
+                self._handover.put_nowait(item)
             except queue.Full:
                 await asyncio.sleep(0.005)
                 continue
-            return True
-        return False
+            return

@@ -15,7 +15,8 @@ from django.utils.translation import gettext as _
 
 from monitoring.fetching.errors import Refused
 from monitoring.fetching.guard import check_url, parse
-from monitoring.models import Monitor, PageType, SettingChange, Site, Team, Vantage
+from monitoring.models import Monitor, PageType, RobotsPolicy, SettingChange, Site, Team, Vantage
+from monitoring.services import hints
 from monitoring.services.egress import address_policy
 from monitoring.services.vetting import check_charset, check_proxy, check_selector
 
@@ -32,6 +33,7 @@ PAGE_TYPE_SETTINGS = (
     "name", "slug", "threshold", "cut", "order_matters", "case_matters", "weight", "audit_share", "tell_after", "remind_days",
     "default_interval_s",
 )  # fmt: skip
+SITE_SETTINGS = ("name", "host", "gap_s", "robots_policy", "robots_reason", "use_hints", "hint_url")
 VANTAGE_SETTINGS = (
     "name", "country", "proxy_url", "language", "user_agent", "locale", "time_zone", "viewport_width", "viewport_height",
 )  # fmt: skip
@@ -214,6 +216,46 @@ def change_vantage(vantage: Vantage, changes: Mapping[str, Any], *, actor: Actor
         return ask_for_baseline(ids, "vantage changed")
 
 
+def change_site(site: Site, changes: Mapping[str, Any], *, actor: Actor, now: datetime) -> list[SettingChange]:
+    """Set what differs on a site, and say who did it. Raises ValidationError, where robots.txt is ignored without a reason too."""
+    _refuse_unknown(changes, SITE_SETTINGS)
+    changed = {name: value for name, value in changes.items() if getattr(site, name) != value}
+    if not changed:
+        return []
+    reason = str(changes.get("robots_reason", site.robots_reason))
+    rows = [
+        log_entry(actor, name, getattr(site, name), value, reason=reason if name == "robots_policy" else "", site=site)
+        for name, value in changed.items()
+    ]
+    for name, value in changed.items():
+        setattr(site, name, value)
+    check_site(site)
+    site.full_clean()
+    with transaction.atomic():
+        site.save(update_fields=sorted(changed))
+        SettingChange.objects.bulk_create(rows)
+        if {"use_hints", "hint_url", "robots_policy"} & set(changed):
+            hints.choose(site, now=now)
+    return rows
+
+
+def check_site(site: Site) -> None:
+    """Raise ValidationError where a site's settings contradict each other or name another host."""
+    if site.robots_policy == RobotsPolicy.IGNORE and not site.robots_reason.strip():
+        raise ValidationError(
+            {"robots_reason": _("Say why this site's robots.txt is ignored; the reason stays on record.")}
+        )
+    if site.hint_url:
+        site.hint_url = canonical_url(site.hint_url)
+        if site_host(site.hint_url) != site.host:
+            raise ValidationError(
+                {
+                    "hint_url": _("This address is not on %(host)s; a sitemap or feed of the site itself is expected.")
+                    % {"host": site.host}
+                }
+            )
+
+
 def log_rule(
     rule: str,
     old: str,
@@ -362,7 +404,7 @@ def _refuse_unknown(names: Iterable[str], allowed: tuple[str, ...]) -> None:
 
 
 def log_entry(actor: Actor, name: str, old: Any, new: Any, *, reason: str = "", **owner: Any) -> SettingChange:
-    """An unsaved row of the record of settings; `owner` is monitor, monitor_id or page_type."""
+    """An unsaved row of the record of settings; `owner` is monitor, monitor_id, page_type or site."""
     person = person_of(actor)
     return SettingChange(
         actor=person,

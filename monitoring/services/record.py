@@ -31,9 +31,10 @@ from monitoring.models import (
     Snapshot,
     Vantage,
 )
-from monitoring.services import calibrate, memories, rows, schedule, validators, vantages
+from monitoring.services import calibrate, hints, memories, rows, schedule, validators, vantages
 from monitoring.services.alerts import important_field_changed
 from monitoring.services.findings import DETECTOR, PLACE, Document, Finding
+from monitoring.services.robots import DISALLOWED
 from monitoring.services.rules import Rules
 
 logger = logging.getLogger(__name__)
@@ -117,6 +118,8 @@ def _write(finding: Finding, monitor: Monitor, kept: Kept | None, *, token: str,
     values = _monitor_values(finding, monitor, number, snapshot, visit, now)
     if rows.update(Monitor, values, id=monitor.pk, lease_token=token, check_no=monitor.check_no) != 1:
         raise StaleLeaseError(f"monitor {monitor.pk} check {number}")
+    if monitor.plan_reason == hints.SIGNAL:
+        hints.settle(monitor, good=finding.good, changed=finding.outcome in (Outcome.CONTENT, Outcome.FIELD))
     if finding.reason == memories.FIRST_CAPTURE:
         calibrate.first_look(monitor)
     if finding.keep in _BOUNDS:
@@ -237,7 +240,7 @@ _STATES = {
 
 
 def _next_visit(finding: Finding, monitor: Monitor, number: int, now: datetime) -> schedule.NextVisit:
-    if finding.good:
+    if finding.good or finding.reason == DISALLOWED:  # what the site forbids is asked again in its usual time
         visit = schedule.plan_next(monitor, now=now, check_no=number)
         soon = _sooner(finding)
         return schedule.NextVisit(now + soon, "confirm") if soon and now + soon < visit.at else visit
@@ -276,7 +279,7 @@ def _monitor_values(
         values |= {"state": state, "state_since": now}
     if finding.good:
         values |= {"fail_no": 0, "last_ok_at": finding.started_at}
-    else:
+    elif finding.reason != DISALLOWED:  # the site did not fail
         values["fail_no"] = monitor.fail_no + 1
     if finding.fields is not None and finding.good:
         values["fields"] = scrubbed(finding.fields)

@@ -21,6 +21,7 @@ from monitoring.services import calibrate
 from monitoring.services.capture import request_for
 from monitoring.services.egress import address_policy
 from monitoring.services.judge import html_of, page_facts
+from monitoring.services.robots import Book
 from monitoring.services.rules import Rules, rules_of
 
 LONGEST_PAUSE_S = 5.0
@@ -51,7 +52,7 @@ def work(run_id: int) -> str:
         run_id,
         fetch=lambda: _fetch(monitor),
         read=read_page,
-        pause=lambda: time.sleep(min(monitor.site.gap_s, LONGEST_PAUSE_S)),
+        pause=lambda: time.sleep(min(monitor.site.effective_gap_s, LONGEST_PAUSE_S)),
         now=timezone.now,
         before=_baseline(monitor, rules) if row.basis == CalibrationRun.Basis.FIRST_LOOK else None,
     )
@@ -106,7 +107,10 @@ def _baseline(monitor: Monitor, rules: Rules) -> tuple[Reading, datetime] | None
 
 
 def _fetch(monitor: Monitor) -> Capture | Failure:
-    """The page without conditions: a 304 would measure nothing."""
+    """The page without conditions: a 304 would measure nothing. Not where the site's robots.txt forbids it."""
+    decision = Book([monitor.site]).decide(monitor.site, monitor.url, now=timezone.now())
+    if not decision.allowed and not monitor.is_sample:
+        raise ValueError(decision.sentence)
     request = replace(request_for(monitor, now=timezone.now()), etag="", last_modified="")
     if monitor.renderer == Renderer.BROWSER:
         from monitoring.fetching.browser import render  # Playwright takes a while to import

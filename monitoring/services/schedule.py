@@ -15,11 +15,12 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Case, F, Q, QuerySet, Value, When
 
 from monitoring.models import Monitor, Site
 from monitoring.scheduling.core import Rate, Settings, Terms, hash01, plan, retry_days
 from monitoring.services import rows
+from monitoring.services.politeness import ENOUGH_FAILURES, LONGEST_REST
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +28,10 @@ MAX_STAGE_FAILURES = 3
 BATCH_MOST = 200
 BATCH_LEAST = 50
 CLAIM_PASSES = 4
-CAREFUL = "careful"  # stage of a monitor whose batch died unexplained: the next worker marks each step
+# Stages of a monitor after a worker died over its batch. Nobody knows yet at which one: the next worker takes such
+# monitors a few at a time (GROUP while it is at them); whoever is in a group that dies is visited by itself (ALONE).
+CAREFUL, GROUP, ALONE = "careful", "group", "alone"
+_UNMARKED = ("", CAREFUL, GROUP, ALONE)  # nothing is known against the monitor itself
 LOOKAHEAD = timedelta(seconds=15)  # how far ahead of time a site's slots may be promised to one batch
 # A lease or slot that ends later than this was written by a clock that was wrong.
 FAR = timedelta(hours=2)
@@ -88,7 +92,10 @@ def _choose(now: datetime, limit: int) -> list[int]:
             .filter(
                 Q(site__next_free_at__isnull=True)
                 | Q(site__next_free_at__lte=now + LOOKAHEAD)
-                | Q(site__next_free_at__gt=now + FAR)
+                | Q(site__next_free_at__gt=now + FAR),
+                Q(site__rest_until__isnull=True)
+                | Q(site__rest_until__lte=now)
+                | Q(site__rest_until__gt=now + LONGEST_REST),
             )
             .exclude(site_id__in=full)
             .exclude(pk__in=chosen)
@@ -113,10 +120,12 @@ def _reserve_slots(wanted: dict[int, int], now: datetime) -> dict[int, int]:
     """How many of the wanted requests each site has slots for soon; they are taken."""
     places = dict.fromkeys(wanted, 0)
     for site in Site.objects.select_for_update().filter(pk__in=wanted).order_by("pk"):
-        if site.gap_s <= 0:
+        if site.failures >= ENOUGH_FAILURES:
+            wanted[site.pk] = 1  # it answered nobody: one page finds out whether it does again
+        if site.effective_gap_s <= 0:
             places[site.pk] = wanted[site.pk]
             continue
-        gap = timedelta(seconds=site.gap_s)
+        gap = timedelta(seconds=site.effective_gap_s)
         free = site.next_free_at
         start = free if free is not None and now < free <= now + FAR else now
         places[site.pk] = max(0, min(wanted[site.pk], 1 + (now + LOOKAHEAD - start) // gap))
@@ -128,12 +137,12 @@ def _reserve_slots(wanted: dict[int, int], now: datetime) -> dict[int, int]:
 def reserve(site: Site, wanted: int, *, now: datetime, after_s: float) -> float:
     """Seconds from now at which `wanted` requests in a row may begin, not before `after_s`; their slots are taken."""
     earliest = now + timedelta(seconds=after_s)
-    if site.gap_s <= 0:
+    if site.effective_gap_s <= 0:
         return after_s
     for _ in range(CLAIM_PASSES):
         free = Site.objects.values_list("next_free_at", flat=True).get(pk=site.pk)
         start = max(earliest, free or earliest)
-        later = start + timedelta(seconds=site.gap_s * wanted)
+        later = start + timedelta(seconds=site.effective_gap_s * wanted)
         if Site.objects.filter(pk=site.pk, next_free_at=free).update(next_free_at=later):
             return (start - now).total_seconds()
     return (start - now).total_seconds()
@@ -181,21 +190,34 @@ def enter_stage(pk: int, token: str, stage: str, *, now: datetime) -> bool:
     return held.update(stage=stage, lease_until=now + lease_length()) == 1
 
 
+def enter_group(pks: Sequence[int], token: str, *, now: datetime) -> list[int]:
+    """Mark monitors as those being worked at together; those of them that the token still holds."""
+    held = Monitor.objects.filter(pk__in=pks, lease_token=token)
+    held.update(stage=GROUP, lease_until=now + lease_length())
+    return list(held.values_list("pk", flat=True))
+
+
+def adopt(claim: Claim, token: str) -> int:
+    """Take a claim under a token that is at work already. Gives how many monitors came with it."""
+    return Monitor.objects.filter(pk__in=claim.ids, lease_token=claim.token).update(lease_token=token)
+
+
 def release(token: str) -> int:
     """Give back whatever the token still holds; it is due again at once. Gives how many."""
     held = Monitor.objects.filter(lease_token=token)
-    held.exclude(stage__in=["", CAREFUL]).update(stage=CAREFUL)
+    held.exclude(stage__in=["", CAREFUL, ALONE]).update(stage=CAREFUL)
     return held.update(lease_until=None, lease_token="")
 
 
 def reconcile(*, now: datetime) -> int:
     """Free what dead workers held, and set aside monitors at which workers died too often. Gives how many were freed.
 
-    Only a monitor whose stage marker stands counts as a suspect. Markers cost a write per visit, so workers set
-    them only where there is cause: the monitors of a batch that died unmarked are visited carefully next time.
+    Only a monitor whose own stage marker stands counts as a suspect. Markers cost a write per visit, so workers set
+    them only where there is cause: the monitors of a batch that died unmarked are taken a few at a time next, and
+    those of a few that died one by one. So a page that kills its worker while it is fetched is found too.
     """
     expired = Monitor.objects.filter(Q(lease_until__lte=now) | Q(lease_until__gt=now + FAR))
-    marked = expired.exclude(stage__in=["", CAREFUL])
+    marked = expired.exclude(stage__in=_UNMARKED)
     freed = 0
     for pk, stage, failures, token in marked.values_list("pk", "stage", "stage_failures", "lease_token"):
         last = failures + 1 >= MAX_STAGE_FAILURES
@@ -203,13 +225,14 @@ def reconcile(*, now: datetime) -> int:
             lease_until=None,
             lease_token="",
             stage_failures=failures + 1,
-            stage=stage if last else CAREFUL,  # a quarantined monitor shows where its workers died
+            stage=stage if last else ALONE,  # a quarantined monitor shows where its workers died
             quarantined_at=now if last else None,
         )
         if count:
             logger.warning("monitor=%d worker died at stage=%s times=%d quarantined=%s", pk, stage, failures + 1, last)
         freed += count
-    return freed + expired.filter(stage__in=["", CAREFUL]).update(lease_until=None, lease_token="", stage=CAREFUL)
+    after = Case(When(stage="", then=Value(CAREFUL)), When(stage=GROUP, then=Value(ALONE)), default=F("stage"))
+    return freed + expired.filter(stage__in=_UNMARKED).update(lease_until=None, lease_token="", stage=after)
 
 
 def mend_plans(*, now: datetime) -> int:
@@ -241,7 +264,7 @@ def stage_failed(pk: int, token: str, stage: str, *, now: datetime) -> None:
         Monitor.objects.filter(pk=pk, lease_token=token).update(
             lease_until=None,
             lease_token="",
-            stage=stage if failures >= MAX_STAGE_FAILURES else CAREFUL,
+            stage=stage if failures >= MAX_STAGE_FAILURES else ALONE,
             stage_failures=failures,
             quarantined_at=now if failures >= MAX_STAGE_FAILURES else None,
             next_check_at=now + timedelta(days=wait),

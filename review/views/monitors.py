@@ -40,6 +40,7 @@ PLANS = {
     "max-age": gettext_lazy("its maximum interval"),
     "min-interval": gettext_lazy("its minimum interval"),
     "retry": gettext_lazy("the last visit failed"),
+    "signal": gettext_lazy("the site's sitemap or feed names a change"),
     "confirm": gettext_lazy("to confirm what the last visit found"),
 }
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitoring.fetching.politeness import MAX_GAP_S, MIN_GAP_S, backoff_s, gap_s, next_request_at, retry_after_s
+from monitoring.fetching.politeness import backoff_s, next_request_at, retry_after_s
 
 NOW = datetime(2026, 10, 21, 7, 28, tzinfo=UTC)
 
@@ -40,21 +40,6 @@ def test_no_retry_after_raises_or_leaves_the_bounds(value: str) -> None:
     seconds = retry_after_s(value, now=NOW)
 
     assert seconds is None or 0 <= seconds <= 86400
-
-
-def test_a_slow_host_is_left_alone_longer() -> None:
-    assert gap_s(0.1) == MIN_GAP_S
-    assert gap_s(3.0) == 6.0
-    assert gap_s(500.0) == MAX_GAP_S
-
-
-def test_refusals_double_the_gap() -> None:
-    assert [gap_s(0.1, refusals=count) for count in (0, 1, 2, 3)] == [1.0, 2.0, 4.0, 8.0]
-
-
-@given(st.floats(allow_nan=False), st.integers(-5, 10**6))
-def test_the_gap_stays_between_its_bounds(answer_s: float, refusals: int) -> None:
-    assert MIN_GAP_S <= gap_s(answer_s, refusals=refusals) <= MAX_GAP_S
 
 
 def test_retry_after_only_ever_lengthens_the_gap() -> None:

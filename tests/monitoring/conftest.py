@@ -46,6 +46,7 @@ def visit(*monitors: Monitor) -> Check:
     ids = [m.pk for m in monitors]
     now = timezone.now()
     Monitor.objects.filter(pk__in=ids).update(next_check_at=now, lease_until=None, lease_token="")
+    Site.objects.filter(monitors__in=ids).update(rest_until=None)
     for claim in schedule.claim_due(now=now, limit=len(ids), lease_s=60):
         capture.run_batch(claim.ids, claim.token)
     for monitor in monitors:

@@ -104,8 +104,8 @@ def test_a_table_that_cannot_be_meant_is_refused_as_a_whole(text: str, said: str
     ("cells", "said"),
     [
         ("javascript:alert(1),terms", "scheme"),
-        ("http://127.0.0.1/,terms", "loopback"),
-        ("http://[::ffff:10.0.0.1]/,terms", "private"),
+        ("http://127.0.0.1/,terms", "no public address"),
+        ("http://[::ffff:10.0.0.1]/,terms", "no public address"),
         ("https://user:secret@a.example/,terms", "user name or password"),
         (",terms", "url: is missing"),
         ("https://a.example/,novel", "“novel” is no page type"),

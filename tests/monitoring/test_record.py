@@ -248,8 +248,8 @@ def test_a_routine_visit_costs_few_queries(watch: Watch, site: LocalSite, django
     Monitor.objects.update(next_check_at=timezone.now())
     (batch,) = schedule.claim_due(now=timezone.now(), limit=10, lease_s=60)
 
-    # per visit: savepoint, check, monitor, release; per batch: take over, load, two for the rules, give back
-    with django_assert_max_num_queries(4 * 10 + 6):
+    # per visit: savepoint, check, monitor, release; per batch: take over, load, two for the rules, one for robots.txt, give back
+    with django_assert_max_num_queries(4 * 10 + 7):
         counts = capture.run_batch(batch.ids, batch.token)
 
     assert counts == {"noise": 10}
