@@ -488,6 +488,21 @@ def _by_number(case: _Case) -> Quality | None:
 _STATUS_TITLE = re.compile(r"(?m)^(?:[^\d\n]{0,14}\b)?(401|403|404|410|429|451|500|502|503|504)\b(?:[^\d\n]{0,60})$")
 
 
+def _by_bare_words(case: _Case) -> Quality | None:
+    """A title or heading that says two words and no more, such as “Not found”, on a page with next to no prose."""
+    if case.shape.words > SHORT_WORDS or case.stands or case.other_prose > LITTLE_PROSE:
+        return None
+    known = normalise(f"{case.baseline.title}\n{case.baseline.text}") if case.baseline is not None else ""
+    for part in (*_PARTS.split(case.heads), case.text[:120]):
+        words = part.strip(" .!")
+        if words in said.BARE and words not in known:
+            return _verdict(said.BARE[words], f"“{words}” for a heading", _amounts(case))
+    return None
+
+
+_PARTS = re.compile(r"\n|\s[-|–—·:»]\s|:\s")
+
+
 def _speaks(case: _Case, phrases: list[str]) -> str:
     """Why these phrases are what the page says, or an empty string."""
     if case.shrunk:
@@ -642,6 +657,7 @@ _CHECKS: tuple[Callable[[_Case], Quality | None], ...] = (
     _by_encoding,
     _by_phrases,
     _by_number,
+    _by_bare_words,
     _by_markup,
     _by_contrast,
     _by_language,
