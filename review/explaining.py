@@ -12,7 +12,7 @@ from django.utils.formats import date_format
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
-from review import wording
+from review import field_words, wording
 from review.visits import VENDORS
 
 
@@ -70,9 +70,17 @@ def _score(data: Data) -> Sentence:
 def _distance(data: Data) -> Sentence:
     bits, threshold = _number(data, "distance"), _number(data, "threshold")
     template = (
-        _("Distance %(bits)s bits, above the threshold of %(threshold)s")
+        ngettext(
+            "Distance %(bits)s bit, above the threshold of %(threshold)s",
+            "Distance %(bits)s bits, above the threshold of %(threshold)s",
+            bits,
+        )
         if bits > threshold
-        else _("Distance %(bits)s bits, within the threshold of %(threshold)s")
+        else ngettext(
+            "Distance %(bits)s bit, within the threshold of %(threshold)s",
+            "Distance %(bits)s bits, within the threshold of %(threshold)s",
+            bits,
+        )
     )
     return Sentence("", template % {"bits": bits, "threshold": threshold})
 
@@ -181,28 +189,12 @@ def _left_out(rule: str, data: Data) -> Sentence:
 
 
 _CONTRADICTION = re.compile(r"(?s)(.+?): structured data says (.+), the page shows (.+)")
-_ENTRY = re.compile(r"(^|, )(removed|added) (?=“)")
-_MORE = re.compile(r" and (\d+) more$")
 
 
 def _field(text: str, data: Data) -> Sentence:
-    """A changed field: its name strong, its values as the detector printed them, the words between them translated."""
+    """A changed field: its name strong, then its values."""
     name = str(data.get("name", "")) or text.partition(":")[0]
-    values = text.removeprefix(name).removeprefix(":").strip()
-    if values.endswith(_GONE):
-        rest = _("%(value)s → no longer on the page") % {"value": values.removesuffix(_GONE)}
-    elif values.startswith(_NEW):
-        rest = _("not on the page before → %(value)s") % {"value": values.removeprefix(_NEW)}
-    elif _ENTRY.match(values):
-        words = {"removed": _("removed"), "added": _("added")}
-        rest = _ENTRY.sub(lambda found: f"{found[1]}{words[found[2]]} ", values)
-        rest = _MORE.sub(lambda found: " " + _("and %(n)s more") % {"n": found[1]}, rest)
-    else:
-        rest = values.replace(" -> ", " → ")
-    return Sentence(f"{name}:", rest)
-
-
-_GONE, _NEW = " -> no longer on the page", "not on the page -> "
+    return Sentence(f"{name}:", field_words.words(name, text, data))
 
 
 def _contradiction(text: str) -> Sentence:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.utils.formats import date_format
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-if TYPE_CHECKING:
-    from monitoring.models import Check
+from monitoring.models import Check, Outcome
+from review import field_words
 
 # By `Check.reason`: what fetching gives for a failure, what the quality gate gives for a page that isn't the page.
 WHY: dict[str, Callable[[], str]] = {
@@ -136,6 +136,8 @@ def visit_words(check: Check) -> str:
         return CAUSES[code](data)
     if check.reason == code == "charset-flip":
         return _flip(data)
+    if check.outcome == Outcome.FIELD and (told := _fields(check)):
+        return told
     words = WHY.get(check.reason)
     said = words() if words else check.detail
     vendor = VENDORS.get(str(data.get("vendor", ""))) if code == "evidence" else None
@@ -150,3 +152,13 @@ def evidence_of(check: Check) -> str:
         if isinstance(reason, Mapping) and reason.get("code") == "evidence":
             return str(reason.get("text", ""))
     return ""
+
+
+def _fields(check: Check) -> str:
+    """The fields that changed at a visit, from its reasons."""
+    found = [reason for reason in check.reasons or [] if isinstance(reason, Mapping) and reason.get("code") == "field"]
+    data = [(reason.get("data") or {}, str(reason.get("text", ""))) for reason in found]
+    names = [str(facts.get("name", "")) or text.partition(":")[0] for facts, text in data]
+    return "; ".join(
+        f"{name}: {field_words.words(name, text, facts)}" for name, (facts, text) in zip(names, data, strict=True)
+    )

@@ -200,15 +200,17 @@ class MonitorAdmin(Tries[Monitor], TeamScoped[Monitor]):
 
     @admin.display(description=_("in force"))
     def in_force(self, row: Monitor) -> str:
-        return str(
-            _("cut %(cut).2f, threshold %(threshold)d bits, every %(interval)s, weight %(weight)g")
-            % {
-                "cut": row.effective_cut,
-                "threshold": row.effective_threshold,
-                "interval": format_interval(row.effective_interval_s),
-                "weight": row.effective_weight,
-            }
+        words = ngettext(
+            "cut %(cut).2f, threshold %(threshold)d bit, every %(interval)s, weight %(weight)g",
+            "cut %(cut).2f, threshold %(threshold)d bits, every %(interval)s, weight %(weight)g",
+            row.effective_threshold,
         )
+        return words % {
+            "cut": row.effective_cut,
+            "threshold": row.effective_threshold,
+            "interval": format_interval(row.effective_interval_s),
+            "weight": row.effective_weight,
+        }
 
     @admin.display(description=_("settings"))
     def record(self, row: Monitor) -> SafeString | str:

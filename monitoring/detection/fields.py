@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
+from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -110,6 +111,20 @@ class FieldEdit:
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     text: str = ""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What `text` says, as plain values for a sentence in another language.
+
+        Always `state`; of a list that changed `removed`, `added` (some of them) and `more` (how many beside them);
+        else `before` and `after`, where they are: a text, or the number of entries of a list.
+        """
+        if self.state == EditState.CHANGED and (self.removed or self.added):
+            removed, added, more = _some(self.removed, self.added)
+            return {"state": str(self.state), "removed": removed, "added": added, "more": more}
+        before, after = _sides(self.old, self.new)
+        sides = {"before": before, "after": after}
+        return {"state": str(self.state), **{name: value for name, value in sides.items() if value is not None}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,35 +391,39 @@ def compare_fields(
     """What changed, in the order of the specs; a field absent on both sides says nothing."""
     edits: list[FieldEdit] = []
     for name in dict.fromkeys(spec.name for spec in specs):
-        edit = _compare(name, old.get(name), new.get(name))
+        edit = edit_of(name, old.get(name), new.get(name))
         if edit is not None:
             edits.append(edit)
     return edits
 
 
-def _compare(name: str, old: FieldValue | None, new: FieldValue | None) -> FieldEdit | None:
+def edit_of(name: str, old: FieldValue | None, new: FieldValue | None) -> FieldEdit | None:
+    """How one field differs; None where it does not."""
     if old is None and new is None:
         return None
     if new is None and old is not None:
-        return FieldEdit(
-            name,
-            EditState.VANISHED,
-            old,
-            None,
-            removed=old.items,
-            text=f"{name}: {_shown(old)} -> no longer on the page",
-        )
+        text = f"{name}: {_shown(old)} -> no longer on the page"
+        return FieldEdit(name, EditState.VANISHED, old, None, removed=old.items, text=text)
     if old is None and new is not None:
-        return FieldEdit(
-            name, EditState.APPEARED, None, new, added=new.items, text=f"{name}: not on the page -> {_shown(new)}"
-        )
+        text = f"{name}: not on the page -> {_shown(new)}"
+        return FieldEdit(name, EditState.APPEARED, None, new, added=new.items, text=text)
     if old is None or new is None or _equal(old, new):
         return None
     if FieldType.LIST in (old.type, new.type):
         return _compare_lists(name, old, new)
-    same_currency = old.currency == new.currency or not old.currency or not new.currency
-    before, after = (old.canonical, new.canonical) if same_currency else (_shown(old), _shown(new))
-    return FieldEdit(name, EditState.CHANGED, old, new, text=f"{name}: {_short(before)} -> {_short(after)}")
+    before, after = _sides(old, new)
+    return FieldEdit(name, EditState.CHANGED, old, new, text=f"{name}: {before} -> {after}")
+
+
+def _sides(old: FieldValue | None, new: FieldValue | None) -> tuple[str | int | None, str | int | None]:
+    """Both values as they are told: a number for the entries of a list, an amount with its currency where that differs."""
+    if old is not None and new is not None and FieldType.LIST not in (old.type, new.type):
+        same_currency = old.currency == new.currency or not old.currency or not new.currency
+        return (_short(old.canonical), _short(new.canonical)) if same_currency else (_shown(old), _shown(new))
+    before, after = (
+        None if v is None else len(v.items) if v.type is FieldType.LIST else _short(str(v.value)) for v in (old, new)
+    )
+    return before, after
 
 
 def _compare_lists(name: str, old: FieldValue, new: FieldValue) -> FieldEdit | None:
@@ -412,10 +431,16 @@ def _compare_lists(name: str, old: FieldValue, new: FieldValue) -> FieldEdit | N
     added, removed = tuple((after - before).elements()), tuple((before - after).elements())
     if not added and not removed:
         return None
-    parts = [f"removed “{_short(e)}”" for e in removed[:5]] + [f"added “{_short(e)}”" for e in added[:5]]
-    more = len(added) + len(removed) - len(parts)
+    gone, come, more = _some(removed, added)
+    parts = [f"removed “{e}”" for e in gone] + [f"added “{e}”" for e in come]
     text = f"{name}: " + ", ".join(parts) + (f" and {more} more" if more else "")
     return FieldEdit(name, EditState.CHANGED, old, new, added, removed, text)
+
+
+def _some(removed: Sequence[str], added: Sequence[str]) -> tuple[list[str], list[str], int]:
+    """The first entries of both, cut to a readable length, and how many there are beside them."""
+    gone, come = [_short(e) for e in removed[:5]], [_short(e) for e in added[:5]]
+    return gone, come, len(removed) + len(added) - len(gone) - len(come)
 
 
 def _entries_of(value: FieldValue) -> tuple[str, ...]:

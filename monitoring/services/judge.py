@@ -625,7 +625,7 @@ def _moved_region(reading: Reading) -> tuple[dict[str, Any], ...]:
 
 
 def _sentence(edit: FieldEdit) -> dict[str, Any]:
-    return {"code": "field", "text": edit.text[:_REASON_TEXT], "data": {"name": edit.name}}
+    return {"code": "field", "text": edit.text[:_REASON_TEXT], "data": {"name": edit.name, **edit.facts}}
 
 
 def _charset_reason(code: str, text: str, was: str, now: str) -> dict[str, Any]:

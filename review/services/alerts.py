@@ -12,6 +12,7 @@ from django.utils import translation
 
 from monitoring.models import FieldChange, Monitor
 from monitoring.services import outbox
+from review import field_words
 from review.services.digests import absolute, language_of
 
 
@@ -29,6 +30,7 @@ def send_field_alert(sender: Any, *, field_change: FieldChange, monitor: Monitor
             context = {
                 "monitor": monitor,
                 "change": field_change,
+                "said": field_words.sentence(field_change),
                 "monitor_url": absolute(monitor.get_absolute_url()),
                 "review_url": absolute(field_change.change.get_absolute_url()) if field_change.change else "",
             }
@@ -36,7 +38,7 @@ def send_field_alert(sender: Any, *, field_change: FieldChange, monitor: Monitor
                 key=f"alert/{field_change.pk}/{user.pk}",
                 kind="alert",
                 recipient=user.email,
-                subject=f"{monitor.name}: {field_change.text}",
+                subject=f"{monitor.name}: {context['said']}",
                 text=render_to_string("mail/alert.txt", context),
                 html=render_to_string("mail/alert.html", context),
                 now=now,

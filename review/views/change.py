@@ -21,7 +21,7 @@ from django.views.decorators.http import require_GET
 
 from monitoring import storage
 from monitoring.models import Change, Snapshot
-from review import explaining, frames, rendering, roles, rows, sentences, wording
+from review import explaining, field_words, frames, rendering, roles, rows, sentences, wording
 from review.middleware import preferences_of
 from review.models import Verdict
 from review.selectors import history, queue
@@ -212,7 +212,7 @@ def change_page(request: HttpRequest, pk: int) -> HttpResponse:
         "between": wording.long_span(
             (change.new.taken_at if change.new else change.check_row.started_at) - change.prior.taken_at
         ),
-        "field_changes": list(change.field_changes.all()[:20]),
+        "field_changes": [field_words.sentence(row) for row in change.field_changes.all()[:20]],
         "notes": list(change.notes.select_related("author")),
         "assignment": getattr(change, "assignment", None),
         "standing": standing,

@@ -27,7 +27,7 @@ def test_the_team_is_told_old_and_new_value() -> None:
 
     mail = OutboxMessage.objects.get()
     assert mail.recipient == "ines@example.test"
-    assert mail.subject == "Fjäll kettle: price: 89.00 -> 79.00"
+    assert mail.subject == "Fjäll kettle: price: 89.00 → 79.00"
     assert monitor.get_absolute_url() in mail.text
 
 

@@ -62,7 +62,7 @@ def test_a_field_change_names_the_field(analyst: User, sign_in: SignIn) -> None:
     text = said(page(sign_in, analyst, change))
 
     assert "No text changed; fields did." in text
-    assert "valid: 30 Nov 2026 -> 31 Jan 2027" in text
+    assert "valid: 30 Nov 2026 → 31 Jan 2027" in text
 
 
 def test_stored_fields_are_read_as_people_write_them(analyst: User, sign_in: SignIn) -> None:

@@ -101,7 +101,8 @@ def test_a_field_is_told_with_its_values(old: FieldValue | None, new: FieldValue
     before, after = ({"stock": side} if side else {} for side in (old, new))
     (edit,) = compare_fields(before, after, [spec])
 
-    assert told("field", text=edit.text, name="stock") == said
+    assert told("field", text="-", name="stock", **edit.facts) == said
+    assert told("field", text=edit.text, name="stock") == said  # as rows of before have it
 
 
 def test_a_contradiction_names_both_sides() -> None:
