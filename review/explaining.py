@@ -109,6 +109,14 @@ def _look_alike(data: Data) -> Sentence:
     return Sentence(strong % {"n": n}, "")
 
 
+def _elsewhere(data: Data) -> Sentence:
+    n = _number(data, "blocks")
+    strong = ngettext(
+        "%(n)s block moved to another part of the text", "%(n)s blocks moved to another part of the text", n
+    )
+    return Sentence(strong % {"n": n}, "")
+
+
 def _redirected(data: Data) -> Sentence:
     return Sentence(_("Another host:"), _("the page is now served from %(host)s") % {"host": data.get("host", "?")})
 
@@ -246,6 +254,7 @@ TOLD: dict[str, Callable[[Data], Sentence]] = {
         % {"vantage": data.get("vantage", "?")},
     ),
     "vantage-still-old": _still_old,
+    "moved-far": _elsewhere,
 }
 
 

@@ -115,7 +115,8 @@ def _edits(facts: list[Facts], scene: Scene, pairing: Pairing, weights: Weights)
         code = rules.explain(f, scene)
         weight = 0.0 if code else weights.of(features(f, scene, peers[f.block.path]))
         edits.append(Edit(f.kind, f.old, f.new, code, round(weight, 4)))
-    edits += [_moved(o, n, scene) for o, n in pairing.moved]
+    far = _far_moves(pairing, scene)
+    edits += [_moved(o, n, scene, is_far=(o, n) in far) for o, n in pairing.moved]
     return edits
 
 
@@ -136,11 +137,61 @@ def _slight(edit: Edit, old: Reading, new: Reading, limit: float, kind: Kind) ->
     return edit if kind is Kind.CONTENT else replace(edit, explained=LOW)
 
 
-def _moved(o: int, n: int, scene: Scene) -> Edit:
+def _moved(o: int, n: int, scene: Scene, *, is_far: bool) -> Edit:
     block = scene.new.blocks[n]
     if scene.settings.order_matters and block.surface is Surface.VISIBLE and rules.stands_alone(block):
         return Edit(EditKind.MOVED, o, n, "", 0.9)
+    if is_far:
+        return Edit(EditKind.MOVED, o, n, "", FAR_MOVE)
     return Edit(EditKind.MOVED, o, n, "reorder" if block.list_id >= 0 else "moved")
+
+
+FAR_MOVE = 0.6
+"""Weight of a clause that stands in another part of the text now: "optional" and "required" may lie between the two."""
+
+FAR_MIN = 40  # characters of a clause
+FAR_PAST = 5  # unmoved texts of the main region between the two places, where no heading tells the parts apart
+FAR_MOST = 20  # more than so many are a rebuilt page: the same texts in another order
+
+
+def _far_moves(pairing: Pairing, scene: Scene) -> set[tuple[int, int]]:
+    """Moves of a clause to another part of the text: under another heading, or past several texts that stayed.
+
+    Entries of lists and tables, links and what is no main text don't count: they are reordered all the time.
+    """
+    old, new = scene.old.blocks, scene.new.blocks
+    clauses = [(o, n) for o, n in pairing.moved if _is_clause(old[o]) and _is_clause(new[n])]
+    if not clauses or len(clauses) > FAR_MOST:
+        return set()
+    gone = {o for o, _ in pairing.moved}
+    came = {n for _, n in pairing.moved}
+    stayed = {b.text for i, b in enumerate(old) if i not in gone and _counts(b)}
+    stayed &= {b.text for i, b in enumerate(new) if i not in came and _counts(b)}
+    before_old, head_old = _standing(old, stayed)
+    before_new, head_new = _standing(new, stayed)
+    return {
+        (o, n)
+        for o, n in clauses
+        if (past := abs(before_old[o] - before_new[n])) >= FAR_PAST or (past and head_old[o] != head_new[n])
+    }
+
+
+def _is_clause(block: Block) -> bool:
+    return _counts(block) and block.list_id < 0 and len(block.text) >= FAR_MIN and block.link_density < 0.5
+
+
+def _standing(blocks: Sequence[Block], stayed: set[str]) -> tuple[list[int], list[str]]:
+    """For each block, how many texts that stayed stand before it, and the heading it stands under."""
+    counts: list[int] = []
+    heads: list[str] = []
+    count, head = 0, ""
+    for block in blocks:
+        counts.append(count)
+        heads.append(head)
+        if _counts(block):
+            count += block.text in stayed
+            head = block.text if block.heading else head
+    return counts, heads
 
 
 def _peers(facts: list[Facts]) -> Counter[str]:
@@ -243,6 +294,10 @@ def _reasons(
     open_edits = [e for e in edits if not e.explained]
     if kind is Kind.CONTENT:
         reasons.append(_changed(open_edits, scene, old_at, now))
+        elsewhere = sum(e.kind is EditKind.MOVED for e in open_edits)
+        if elsewhere:
+            told = f"{_blocks(elsewhere)} moved to another part of the text."
+            reasons.append(Reason("moved-far", told, {"blocks": elsewhere}))
         reasons += _back(state, memory)
     against = "reaches" if score >= settings.cut else "stays under"
     reasons.append(

@@ -121,10 +121,38 @@ def test_dates_that_move_by_different_days_are_a_change() -> None:
 
 
 def test_another_order_is_noise_unless_order_matters() -> None:
-    old, new = page(TEXT), page([TEXT[5], *TEXT[:5], *TEXT[6:]])
+    old, new = page(TEXT), page([TEXT[3], *TEXT[:3], *TEXT[4:]])
 
     assert codes(old, new)[0] is Kind.NOISE
     assert codes(old, new, settings=Settings(order_matters=True))[0] is Kind.CONTENT
+
+
+def test_a_clause_that_moved_far_is_content() -> None:
+    old, new = page(TEXT), page([TEXT[6], *TEXT[:6], *TEXT[7:]])
+
+    judgement = judge(read(old), read(new), Memory.start(START), settings=Settings())
+
+    assert judgement.kind is Kind.CONTENT
+    assert "moved-far" in {reason.code for reason in judgement.reasons}
+
+
+def test_a_clause_under_another_heading_is_content_and_a_moved_link_list_is_not() -> None:
+    optional, required = "<h2>Optional</h2>", "<h2>Required</h2>"
+    clause = "<p>Each holder brings a valid certificate of training to the gate.</p>"
+    links = (
+        "<ul>"
+        + "".join(f"<li><a href=/{n}>Another page of the harbour, number {n}</a></li>" for n in range(4))
+        + "</ul>"
+    )
+    kept = "".join(f"<p>{text}</p>" for text in TEXT)
+
+    under = f"<main>{kept}{optional}{clause}<p>Or a card.</p>{required}<p>A ticket.</p></main>"
+    moved = f"<main>{kept}{optional}<p>Or a card.</p>{required}<p>A ticket.</p>{clause}</main>"
+    assert codes(under, moved)[0] is Kind.CONTENT
+
+    before = f"<main>{links}{kept}</main>"
+    after = f"<main>{kept}{links}</main>"
+    assert codes(before, after)[0] is Kind.NOISE
 
 
 def test_letter_case_is_noise_unless_case_matters() -> None:

@@ -20,7 +20,6 @@ MOST_MB = 300
 # A change that is explained and kept, not raised; what the page says to a reader is the same.
 EXPLAINED = {
     "hide_soft_hyphen": "typography",  # shown only where a line breaks; still named in the diff
-    "hide_moved_far": "moved",  # a change where the page type says that order matters
 }
 # Pages of one picture or one form field: nothing to read, so they never become a baseline.
 UNREADABLE = {"hide_img_alt_and_src", "hide_input_value"}
