@@ -152,7 +152,8 @@ class Secrets:
     """Secrets that settings of sites and monitors refer to by name; read when asked for, and never printed.
 
     NAME is looked for as the variable PREFIX_NAME, in the file that PREFIX_NAME_FILE points to, and as a line
-    `NAME=value` of the secrets file. `KEY` is none of them: it is the product's own signing key.
+    `NAME=value` of the secrets file. `KEY` is none of them: it is the product's own signing key. PREFIX_NAME_HOSTS, where
+    set, names the only hosts that the secret may be given to.
     """
 
     RESERVED = frozenset({"KEY"})
@@ -166,12 +167,20 @@ class Secrets:
 
     def get(self, name: str) -> str | None:
         """The secret's value, or None where there is none of that name; raises OSError for a file that can't be read."""
-        if name in self.RESERVED or name.endswith("_FILE"):
+        if self.is_reserved(name):
             return None
         try:
             return text(f"{self._prefix}{name}") or self._lines().get(name)
         except EnvironmentProblem as problem:  # ends a start, and must not end a worker
             raise OSError(str(problem)) from problem
+
+    def is_reserved(self, name: str) -> bool:
+        """Whether this can be no secret's name."""
+        return name in self.RESERVED or name.endswith(("_FILE", "_HOSTS"))
+
+    def hosts(self, name: str) -> list[str]:
+        """The only hosts that this secret may be given to; empty: any."""
+        return [host.lower() for host in words(f"{self._prefix}{name}_HOSTS")]
 
     def _lines(self) -> dict[str, str]:
         if not self._file:

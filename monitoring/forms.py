@@ -13,7 +13,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from monitoring.models import FieldRule, IgnoreRule, Monitor, PageType, Site, Vantage
-from monitoring.services import monitors, vetting
+from monitoring.services import monitors, rendering, vetting
 from monitoring.services.intervals import format_interval, parse_interval
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ else:
 LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*|\*")
 _CUT = _("Score, 0 to 1. Empty: as the page type says.")
 _BITS = _("Bits, 0 to 64. Empty: as the page type says.")
+_JSON = {"class": "vLargeTextField selector", "rows": "4", "spellcheck": "false"}
 HOST = re.compile(r"[a-z0-9.-]+(:\d{1,5})?|\[[0-9a-f:.]+\](:\d{1,5})?")
 
 
@@ -113,6 +114,7 @@ class MonitorForm(_Returning[Monitor]):
             "url": forms.TextInput(attrs={"class": "vLargeTextField", "inputmode": "url", "spellcheck": "false"}),
             "wait_selector": forms.TextInput(attrs={"class": "vLargeTextField selector", "spellcheck": "false"}),
             "main_selector": forms.TextInput(attrs={"class": "vLargeTextField selector", "spellcheck": "false"}),
+            "steps": forms.Textarea(attrs=_JSON),
         }
 
     def clean_url(self) -> str:
@@ -130,6 +132,9 @@ class MonitorForm(_Returning[Monitor]):
     def clean_charset_override(self) -> str:
         return vetting.check_charset(self.cleaned_data["charset_override"])
 
+    def clean_steps(self) -> list[dict[str, Any]]:
+        return rendering.check_steps(self.cleaned_data["steps"])
+
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         if cleaned.get("confirm_vantage") and cleaned["confirm_vantage"] == cleaned.get("vantage"):
@@ -138,7 +143,12 @@ class MonitorForm(_Returning[Monitor]):
         low, high = cleaned.get("min_interval_s"), cleaned.get("max_interval_s")
         if low and high and low > high:
             self.add_error("max_interval_s", ValidationError(_("Shorter than the minimum interval."), code="order"))
-        if cleaned.get("wait_selector") and cleaned.get("renderer") != "browser":
+        if cleaned.get("steps") and cleaned.get("renderer") == "http":
+            self.add_error(
+                "steps",
+                ValidationError(_("Only a browser does steps; choose it under “fetched by”."), code="renderer"),
+            )
+        if cleaned.get("wait_selector") and cleaned.get("renderer") == "http":
             self.add_error(
                 "wait_selector",
                 ValidationError(_("Only a browser can wait for a selector; choose it under “fetched by”."), code="renderer"),
@@ -259,11 +269,26 @@ class SiteForm(_ModelForm[Site]):
 
     class Meta:
         model = Site
-        fields = list(monitors.SITE_SETTINGS)
+        fields = [*monitors.SITE_SETTINGS, *monitors.SITE_ACCESS]
         widgets = {
             "robots_reason": forms.TextInput(attrs={"class": "vLargeTextField"}),
             "hint_url": forms.TextInput(attrs={"class": "vLargeTextField", "spellcheck": "false"}),
+            "cookies": forms.Textarea(attrs=_JSON),
+            "login_url": forms.TextInput(attrs={"class": "vLargeTextField", "inputmode": "url", "spellcheck": "false"}),
+            "login_steps": forms.Textarea(attrs=_JSON),
         }
+
+    def clean_cookies(self) -> str:
+        text: str = self.cleaned_data["cookies"]
+        rendering.parse_cookies(text)
+        return text
+
+    def clean_login_url(self) -> str:
+        url: str = self.cleaned_data["login_url"].strip()
+        return monitors.canonical_url(url) if url else ""
+
+    def clean_login_steps(self) -> list[dict[str, Any]]:
+        return rendering.check_steps(self.cleaned_data["login_steps"])
 
     def clean_host(self) -> str:
         host: str = self.cleaned_data["host"].strip().lower()
@@ -277,6 +302,9 @@ class SiteForm(_ModelForm[Site]):
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if cleaned.get("login_url") and "login_steps" in cleaned and not cleaned["login_steps"]:
+            text = _("Signing in takes steps; say what to type and click there.")
+            self.add_error("login_steps", ValidationError(text))
         found = Site(**{name: cleaned.get(name, getattr(self.instance, name)) for name in monitors.SITE_SETTINGS})
         try:
             monitors.check_site(found)

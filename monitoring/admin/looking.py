@@ -20,14 +20,16 @@ from django.utils.translation import ngettext
 
 from monitoring.admin.access import teams_of
 from monitoring.forms import ImportForm
-from monitoring.models import FieldRule, IgnoreRule, Monitor
-from monitoring.services import importing
+from monitoring.models import FieldRule, IgnoreRule, Monitor, Site
+from monitoring.services import importing, monitors
 from monitoring.services.capture import sample_exemption
 from monitoring.services.preview import preview
 from monitoring.services.rules import Rules, combine
 
 # What a preview needs to be right; a form without a name can be looked at all the same.
-PREVIEWED = frozenset({"url", "vantage", "page_type", "renderer", "wait_selector", "main_selector", "charset_override"})
+PREVIEWED = frozenset(
+    {"url", "vantage", "page_type", "renderer", "wait_selector", "steps", "main_selector", "charset_override"}
+)
 _BUTTONS = frozenset(
     {
         "_preview",
@@ -73,6 +75,8 @@ def preview_page(
         vantage=values["vantage"],
         renderer=values["renderer"],
         wait_selector=values["wait_selector"],
+        steps=values["steps"],
+        site=Site.objects.filter(host=monitors.site_host(values["url"])).first(),
         main_selector=values["main_selector"],
         charset=values["charset_override"],
         rules=_rules(values.get("page_type"), sets),

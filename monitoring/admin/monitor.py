@@ -27,7 +27,7 @@ from monitoring.admin.looking import import_page, preview_page
 from monitoring.admin.rules import FieldRows, IgnoreRows, save_rules
 from monitoring.admin.trying import Tries
 from monitoring.forms import MonitorForm, MoveForm
-from monitoring.models import Check, Monitor, Outcome, Site, Vantage
+from monitoring.models import Check, Monitor, Outcome, Renderer, Site, Vantage
 from monitoring.services import monitors
 from monitoring.services.calibrate import start_run
 from monitoring.services.intervals import format_interval
@@ -113,7 +113,7 @@ class MonitorAdmin(Tries[Monitor], TeamScoped[Monitor]):
         (None, {"fields": ["url", "name", "team", "page_type", "vantage", "confirm_vantage", "enabled"]}),
         (
             _("How it is fetched and read"),
-            {"fields": ["renderer", "wait_selector", "main_selector", "charset_override"]},
+            {"fields": ["renderer", "wait_selector", "steps", "main_selector", "charset_override"]},
         ),
         (
             _("What counts as a change"),
@@ -179,6 +179,16 @@ class MonitorAdmin(Tries[Monitor], TeamScoped[Monitor]):
             parts.append(str(_("set aside after repeated failures; “check now” takes it back")))
         if not row.enabled:
             parts.append(str(_("paused")))
+        if row.renderer == Renderer.AUTO and row.learned_renderer and row.learned_since:
+            parts.append(
+                str(
+                    _("fetched by %(how)s since %(at)s")
+                    % {
+                        "how": Renderer(row.learned_renderer).label,
+                        "at": timezone.localtime(row.learned_since).strftime("%Y-%m-%d %H:%M"),
+                    }
+                )
+            )
         return "; ".join(parts)
 
     @admin.display(description=_("last check"))

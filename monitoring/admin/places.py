@@ -50,6 +50,7 @@ class SiteAdmin(Admin[Site]):
         (_("Politeness"), {"fields": ["gap_s", "rest", "next_free_at"]}),
         (_("robots.txt"), {"fields": ["robots_policy", "robots_reason", "robots_found"]}),
         (_("Sitemaps and feeds"), {"fields": ["use_hints", "hint_url", "hints_found"]}),
+        (_("Signing in"), {"fields": ["cookies", "login_url", "login_steps"]}),
         (_("Last changes"), {"fields": ["said"]}),
     ]
     show_full_result_count = False
@@ -69,7 +70,14 @@ class SiteAdmin(Admin[Site]):
             hints.choose(obj, now=timezone.now())
             return
         wanted = {name: form.cleaned_data[name] for name in form.changed_data}
-        monitors.change_site(Site.objects.get(pk=obj.pk), wanted, actor=request.user, now=timezone.now())
+        access = {name: wanted.pop(name) for name in monitors.SITE_ACCESS if name in wanted}
+        stored = Site.objects.get(pk=obj.pk)
+        monitors.change_site(stored, wanted, actor=request.user, now=timezone.now())
+        count = monitors.change_access(stored, access, actor=request.user)
+        if count:
+            self.message_user(
+                request, _("%(count)d monitors get a new baseline at their next check.") % {"count": count}
+            )
 
     @admin.display(description=_("left alone until"), empty_value="–")
     def rest(self, row: Site) -> str | None:

@@ -151,6 +151,8 @@ class Actor:
             except KeyError:
                 raise _Refusal(f"the secret {step.secret} is not known.") from None
             self._typed.append(target)
+        elif await target.get_attribute("type", timeout=within_s * 1000) == "password":
+            raise _Refusal("a password is typed by reference only; write secret:NAME for its value.")
         await target.fill(value, timeout=within_s * 1000)
 
     def _check_place(self, step: Step) -> None:

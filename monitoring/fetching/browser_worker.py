@@ -40,7 +40,7 @@ from monitoring.fetching.browser import Job
 from monitoring.fetching.browser_family import descendants, naming, remove_tree
 from monitoring.fetching.browser_launch import launches
 from monitoring.fetching.browser_pipe import encode
-from monitoring.fetching.browser_steps import Actor, Secrets
+from monitoring.fetching.browser_steps import LEFT_OUT, Actor, Secrets
 from monitoring.fetching.capture import Hop
 from monitoring.fetching.egress import MARK, EgressProxy, Upstream
 from monitoring.fetching.errors import FetchError, Refused, TooLarge
@@ -573,10 +573,15 @@ async def _facts(visit: Visit, page: Page, cdp: CDPSession, secrets: Secrets) ->
     document = visit.document
     target = vet(page.url, visit.job.policy, exemption=visit.job.exemption)
     clean = secrets.left_out
+    # Where somebody is signed in, the cookies that come back are as good as a password.
+    hidden = {"set-cookie"} if visit.job.spec.access else set()
     return {
         "final_url": clean(target.url),
         "status": document.status,
-        "headers": [[header["name"], clean(printable(header["value"]))] for header in await document.headers_array()],
+        "headers": [
+            [header["name"], LEFT_OUT if header["name"].lower() in hidden else clean(printable(header["value"]))]
+            for header in await document.headers_array()
+        ],
         "content_type": media_type(document.headers.get("content-type", "")),
         "redirects": [
             {"status": hop.status, "url": clean(hop.url), "location": clean(hop.location)} for hop in visit.hops

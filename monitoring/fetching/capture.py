@@ -101,6 +101,7 @@ class FetchRequest:
     `etag` and `last_modified` are sent only to the address they came from: `validators_url` (the final URL of the
     capture that brought them), or `url` itself when that is empty. `charset_hint` is the charset of the last good
     capture; it decides only where the page itself does not say. `charset` is a person's choice and decides everywhere.
+    `cookies` are sent to the origin of `url` and nowhere else; a browser gets its own by `render.access`.
     """
 
     key: int
@@ -112,6 +113,7 @@ class FetchRequest:
     validators_url: str = ""
     charset_hint: str = ""
     charset: str = ""
+    cookies: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     render: RenderSpec | None = None
     exemption: Exemption | None = None
 

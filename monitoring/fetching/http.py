@@ -357,6 +357,7 @@ class _Run:
         request = walk.request
         policy = self._policy
         target = vet(request.url, policy, exemption=request.exemption)
+        walk.cookies[target.origin] = dict(request.cookies)
         validators_url = request.validators_url or target.url
         while True:
             walk.url, walk.policy = target.url, policy
@@ -492,7 +493,7 @@ async def _capture(
         url=without_userinfo(request.url),
         final_url=walk.url,
         status=status,
-        headers=_header_pairs(response),
+        headers=_header_pairs(response, signed_in=bool(walk.request.cookies)),
         body=body,
         html=text.text if text else "",
         charset=text.charset if text else "",
@@ -538,10 +539,12 @@ async def _body(response: aiohttp.ClientResponse, walk: _Walk, max_bytes: int) -
     return decompress(raw, names, max_bytes=max_bytes)
 
 
-def _header_pairs(response: aiohttp.ClientResponse) -> tuple[tuple[str, str], ...]:
-    return tuple(
+def _header_pairs(response: aiohttp.ClientResponse, *, signed_in: bool) -> tuple[tuple[str, str], ...]:
+    """Names and values; where somebody is signed in, the cookies that come back are as good as a password."""
+    pairs = tuple(
         (name.decode("latin-1"), printable(value.decode("utf-8", "replace"))) for name, value in response.raw_headers
     )
+    return tuple((name, "(secret)" if signed_in and name.lower() == "set-cookie" else value) for name, value in pairs)
 
 
 def printable(value: str) -> str:

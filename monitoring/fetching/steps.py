@@ -129,9 +129,9 @@ def parse_steps(raw: object, *, check_selector: Callable[[str], str] = lambda te
     return steps
 
 
-def secrets_of(steps: Iterable[Step]) -> frozenset[str]:
-    """Names of the secrets that these steps type."""
-    return frozenset(step.secret for step in steps if step.secret)
+def secrets_of(steps: Iterable[Step], *, home: str) -> frozenset[tuple[str, str]]:
+    """Names of the secrets that these steps type, each with the host it is typed on: `home`, where a step names no other."""
+    return frozenset((step.secret, step.on or home) for step in steps if step.secret)
 
 
 def _step(number: int, raw: object, check_selector: Callable[[str], str]) -> Step:
@@ -187,8 +187,14 @@ def _together(step: Step, wrong: Callable[[str], StepError]) -> None:
     if step.value.startswith(SECRET):
         if step.do is not Do.TYPE:
             raise wrong("a secret can only be typed.")
-        if not _SECRET_NAME.fullmatch(step.value) or step.value == f"{SECRET}KEY" or step.value.endswith("_FILE"):
-            raise wrong("a secret is written as secret:NAME, in capitals, digits and underscores; not KEY, not …_FILE.")
+        if (
+            not _SECRET_NAME.fullmatch(step.value)
+            or step.value == f"{SECRET}KEY"
+            or step.value.endswith(("_FILE", "_HOSTS"))
+        ):
+            raise wrong(
+                "a secret is written as secret:NAME, in capitals, digits and underscores; not KEY, …_FILE or …_HOSTS."
+            )
     if step.on and (not _HOST.fullmatch(step.on) or not step.secret):
         raise wrong("“on” names the host on which a secret may be typed, such as login.example.org.")
     if (step.gone or step.count) and not step.selector:

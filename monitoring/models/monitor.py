@@ -33,6 +33,7 @@ class Renderer(models.TextChoices):
 
     HTTP = "http", _("HTTP")
     BROWSER = "browser", _("browser")
+    AUTO = "auto", _("HTTP, or a browser where that is not enough")
 
 
 class MonitorState(models.TextChoices):
@@ -76,6 +77,16 @@ class Monitor(models.Model):
     # how
     renderer = models.CharField(_("fetched by"), max_length=10, choices=Renderer.choices, default=Renderer.HTTP)
     wait_selector = models.CharField(_("wait for selector"), max_length=400, blank=True)
+    steps = models.JSONField(
+        _("steps"),
+        default=list,
+        blank=True,
+        help_text=_("What a browser does on the page before it is captured; a list as JSON."),
+    )
+    # What “auto” found out, and when it last tried the other way.
+    learned_renderer = models.CharField(max_length=10, blank=True, editable=False)
+    learned_since = models.DateTimeField(null=True, blank=True, editable=False)
+    browser_tried_at = models.DateTimeField(null=True, blank=True, editable=False)
     main_selector = models.CharField(
         _("main region"), max_length=400, blank=True, help_text=_("CSS selector; empty: found by itself.")
     )
@@ -182,6 +193,13 @@ class Monitor(models.Model):
     def get_absolute_url(self) -> str:
         """The monitor's page."""
         return reverse("monitor", args=[self.pk])
+
+    @property
+    def uses_browser(self) -> bool:
+        """Whether the next visit is a browser's: as set, or as “auto” learned, or because only a browser does steps."""
+        return self.renderer == Renderer.BROWSER or (
+            self.renderer == Renderer.AUTO and (self.learned_renderer == Renderer.BROWSER or bool(self.steps))
+        )
 
     @property
     def effective_threshold(self) -> int:

@@ -26,6 +26,15 @@ class Site(models.Model):
     gap_s = models.FloatField(
         _("gap, seconds"), default=1.0, help_text=_("Least time between two requests to this host.")
     )
+    cookies = models.TextField(
+        _("cookies"), blank=True, help_text=_("One a line, each as NAME=secret:REFERENCE; sent to this host only.")
+    )
+    login_url = models.CharField(
+        _("address to sign in at"), max_length=2000, blank=True, help_text=_("For browsers; empty: nobody signs in.")
+    )
+    login_steps = models.JSONField(
+        _("steps to sign in"), default=list, blank=True, help_text=_("What a browser does there; a list as JSON.")
+    )
     next_free_at = models.DateTimeField(_("next free at"), null=True, blank=True, editable=False)
 
     # robots.txt

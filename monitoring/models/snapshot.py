@@ -34,6 +34,7 @@ class Snapshot(models.Model):
         AUDIT = "audit", _("audit")
         NOISE = "noise", _("noise, kept for a while")
         BLOCKED = "blocked", _("blocked")
+        ERROR = "error", _("where a step failed")
         CONFIRMATION = "confirmation", _("first of two captures that confirm a change")
         VANTAGE = "vantage", _("the page from a second vantage")
         CALIBRATION = "calibration", _("calibration")
@@ -42,6 +43,8 @@ class Snapshot(models.Model):
     role = models.CharField(_("role"), max_length=12, choices=Role.choices)
     payload = models.ForeignKey(Payload, on_delete=models.PROTECT, related_name="snapshots")
     screenshot = models.ForeignKey(Payload, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    thumbnail = models.ForeignKey(Payload, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    picture = models.JSONField(default=dict, blank=True)  # width, height and page_height of the screenshot, in pixels
     taken_at = models.DateTimeField(_("taken"))
     duration_ms = models.PositiveIntegerField(default=0)
     url = models.CharField(max_length=2000)
@@ -86,3 +89,8 @@ class Snapshot(models.Model):
 
     def __str__(self) -> str:
         return f"{self.monitor_id} at {self.taken_at:%Y-%m-%d %H:%M}"
+
+    @property
+    def picture_cut_px(self) -> int:
+        """How much of the page its screenshot lacks at the end."""
+        return max(int(self.picture.get("page_height", 0)) - int(self.picture.get("height", 0)), 0)

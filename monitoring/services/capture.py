@@ -17,21 +17,27 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
-from monitoring.fetching.capture import Exemption, Failure, FetchRequest, Outcome, RenderSpec
+from monitoring.fetching.capture import Exemption, Failure, FetchRequest, Outcome
 from monitoring.fetching.guard import AddressPolicy
 from monitoring.fetching.http import Fetcher as PageFetcher
 from monitoring.models import Change, Monitor, Renderer, RobotsPolicy, Site
-from monitoring.services import hints, politeness, robots, schedule, validators, vantages
+from monitoring.services import hints, politeness, rendering, robots, schedule, validators, vantages
 from monitoring.services.egress import address_policy
 from monitoring.services.findings import Finding
 from monitoring.services.judge import audit_due, confirm_capture, judge_capture, stale_baseline
 from monitoring.services.record import StaleLeaseError, record
 from monitoring.services.rules import Rules, rules_of
+from monitoring.services.secrets import SecretError
+
+if TYPE_CHECKING:
+    from monitoring.fetching import browser
 
 logger = logging.getLogger(__name__)
 
@@ -65,17 +71,13 @@ def run_batch(ids: Sequence[int], token: str, *, budget_s: float = BUDGET_S) -> 
 
 
 def request_for(monitor: Monitor, *, now: datetime) -> FetchRequest:
-    """What is asked of the site for one visit: the same each time, but for the conditions."""
-    request = FetchRequest(
-        key=monitor.pk,
-        url=monitor.url,
-        vantage=vantages.spec_of(monitor.vantage),
-        charset_hint=monitor.charset,
-        charset=monitor.charset_override,
-        exemption=sample_exemption() if monitor.is_sample else None,
-    )
-    if monitor.renderer == Renderer.BROWSER:
-        return replace(request, render=RenderSpec(wait_selector=monitor.wait_selector))
+    """What is asked of the site for one visit: the same each time, but for the conditions.
+
+    Raises `SecretError` where a cookie or a step refers to a secret that the deployment does not have.
+    """
+    if monitor.uses_browser:
+        return browser_request(monitor)
+    request = _request(monitor)
     if monitor.baseline is None or not may_ask_conditionally(monitor, now):
         return request
     return replace(
@@ -83,6 +85,24 @@ def request_for(monitor: Monitor, *, now: datetime) -> FetchRequest:
         etag=monitor.etag,
         last_modified=monitor.last_modified,
         validators_url=monitor.baseline.final_url,
+    )
+
+
+def browser_request(monitor: Monitor) -> FetchRequest:
+    """The same for a browser, whatever the monitor is set to; raises `SecretError`."""
+    spec = rendering.spec_of(monitor)
+    return replace(_request(monitor), cookies=(), render=spec, limits=rendering.limits_of(spec))
+
+
+def _request(monitor: Monitor) -> FetchRequest:
+    return FetchRequest(
+        key=monitor.pk,
+        url=monitor.url,
+        vantage=vantages.spec_of(monitor.vantage),
+        charset_hint=monitor.charset,
+        charset=monitor.charset_override,
+        cookies=rendering.cookies_of(monitor.site),
+        exemption=sample_exemption() if monitor.is_sample else None,
     )
 
 
@@ -112,6 +132,9 @@ class _Batch:
         self.counts: Counter[str] = Counter()
         self.doubtful: dict[int, Finding] = {}
         self.remarks: dict[int, str] = {}
+        self.probes: set[int] = set()  # asked by HTTP although “auto” gets them by browser
+        self.unanswered: set[int] = set()  # of these, the ones for which that was not enough
+        self.escalated: dict[int, Finding] = {}  # what HTTP brought where a browser is tried as well
         self.waiting: dict[int, list[Monitor]] = {}  # by site, until its robots.txt is there
         self.next_at: dict[int, float] = {}  # by site, when it may be asked again
         self.fresh = self._take(ids)
@@ -131,6 +154,7 @@ class _Batch:
         self.monitors |= {monitor.pk: monitor for monitor in taken}
         self.rules |= rules_of(taken)
         self.robots = robots.Book(self.sites.values())
+        self.probes |= {monitor.pk for monitor in taken if rendering.is_probe(monitor)}
         return taken
 
     def run(self) -> Counter[str]:
@@ -142,9 +166,7 @@ class _Batch:
             self._confirm(fetcher)
             self._apart(fetcher)
             self._confirm(fetcher)
-        for monitor in list(self.monitors.values()):
-            if monitor.renderer == Renderer.BROWSER and self._left_s() > 0:
-                self._render(monitor, policy)
+        self._render_all(policy)
         return self.counts
 
     # -- asking ----------------------------------------------------------------------------
@@ -158,14 +180,19 @@ class _Batch:
                 if site.pk not in self.waiting:
                     fetcher.add(robots.request_for(monitor, vantages.spec_of(monitor.vantage)), self._turn(site))
                 self.waiting.setdefault(site.pk, []).append(monitor)
-            elif _is_plain(monitor):
+            elif self._is_plain(monitor):
                 self._ask(monitor, fetcher)
 
     def _ask(self, monitor: Monitor, fetcher: _Fetcher) -> None:
         """Ask for a page when its site's turn has come; one that robots.txt forbids is recorded as that."""
         now = timezone.now()
         if self._may_visit(monitor, now):
-            fetcher.add(request_for(monitor, now=now), self._turn(monitor.site))
+            try:
+                request = _request(monitor) if monitor.pk in self.probes else request_for(monitor, now=now)
+            except (SecretError, ValidationError) as error:
+                self._handle(rendering.unresolved(monitor, error, now=now))
+                return
+            fetcher.add(request, self._turn(monitor.site))
 
     def _turn(self, site: Site) -> float:
         """Seconds from now until the site may be asked again; the turn is taken."""
@@ -222,7 +249,7 @@ class _Batch:
         ):
             waiting = waiting[:1]  # one page tells what is wrong
         for monitor in waiting:
-            if _is_plain(monitor):
+            if self._is_plain(monitor):
                 self._ask(monitor, fetcher)
 
     def _wait(self, fetcher: _Fetcher) -> None:
@@ -237,7 +264,7 @@ class _Batch:
 
     def _apart(self, fetcher: _Fetcher) -> None:
         """Visit those over whose batch a worker died: a few at a time, and one by one those of a few that died."""
-        careful = [m for m in self.monitors.values() if m.stage == schedule.CAREFUL and m.renderer != Renderer.BROWSER]
+        careful = [m for m in self.monitors.values() if m.stage == schedule.CAREFUL and not self._by_browser(m)]
         for start in range(0, len(careful), GROUP_SIZE):
             if self._left_s() < REQUEST_S:
                 return
@@ -248,7 +275,7 @@ class _Batch:
                     self._ask(monitor, fetcher)
             self._drain(fetcher)
         for monitor in self.monitors.values():
-            if monitor.stage != schedule.ALONE or monitor.renderer == Renderer.BROWSER:
+            if monitor.stage != schedule.ALONE or self._by_browser(monitor):
                 continue
             if self._left_s() < REQUEST_S:
                 return
@@ -268,17 +295,43 @@ class _Batch:
             schedule.renew(self.token, now=timezone.now())
             self.renewed = now
 
-    def _render(self, monitor: Monitor, policy: AddressPolicy) -> None:
-        from monitoring.fetching.browser import render  # Playwright takes a while to import; most batches need none
+    def _by_browser(self, monitor: Monitor) -> bool:
+        return monitor.uses_browser and monitor.pk not in self.probes
 
+    def _is_plain(self, monitor: Monitor) -> bool:
+        """Whether a page is fetched over HTTP together with others."""
+        return not self._by_browser(monitor) and monitor.stage not in (schedule.CAREFUL, schedule.ALONE)
+
+    def _render_all(self, policy: AddressPolicy) -> None:
+        """Pages for the browser, one after the other in as few browsers as can be; sites by themselves, for their cookies."""
+        pks = {pk for pk, monitor in self.monitors.items() if self._by_browser(monitor)}
+        order = sorted(pks | self.unanswered | self.escalated.keys(), key=lambda pk: (self.monitors[pk].site_id, pk))
+        if not order:
+            return
+        from monitoring.fetching import browser  # Playwright takes a while to import; most batches need none
+
+        with browser.Renderer(policy=policy, chromium_path=settings.CHROMIUM) as renderer:
+            for pk in order:
+                if self._left_s() > REQUEST_S:
+                    self._render(self.monitors[pk], renderer)
+        for pk in list(self.escalated):  # no time was left for these
+            self._guarded(pk, lambda pk=pk: self._record(self.monitors[pk], self.escalated.pop(pk)))  # type: ignore[misc]
+
+    def _render(self, monitor: Monitor, renderer: browser.Renderer) -> None:
         now = timezone.now()
         schedule.renew(self.token, now=now)
         if monitor.site.rests(now) or not self._may_visit(monitor, now):
             return
         if not schedule.enter_stage(monitor.pk, self.token, "render", now=now):
+            self.escalated.pop(monitor.pk, None)
             self.counts["lost"] += 1
             return
-        outcome = render(request_for(monitor, now=now), policy=policy, chromium_path=settings.CHROMIUM)
+        try:
+            request = browser_request(monitor)
+        except (SecretError, ValidationError) as error:
+            self._handle(rendering.unresolved(monitor, error, now=now))
+            return
+        outcome = renderer.render(request)
         politeness.note(monitor.site, outcome, now=timezone.now(), through_proxy=bool(monitor.vantage.proxy_url))
         self._handle(outcome)
 
@@ -305,7 +358,10 @@ class _Batch:
             for place, pk in enumerate(pks):
                 delay = float(math.ceil(wait + place * site.effective_gap_s))
                 if delay < self._left_s() - REQUEST_S:
-                    request = request_for(self.monitors[pk], now=now)
+                    try:
+                        request = request_for(self.monitors[pk], now=now)
+                    except (SecretError, ValidationError):
+                        continue  # recorded as it is
                     waves.setdefault(delay, []).append(replace(request, etag="", last_modified=""))
         return sorted(waves.items())
 
@@ -332,6 +388,9 @@ class _Batch:
         now, rules = timezone.now(), self.rules[monitor.pk]
         if monitor.stage and not schedule.enter_stage(monitor.pk, self.token, "judge", now=now):
             raise StaleLeaseError(f"monitor {monitor.pk}")
+        if monitor.pk in self.escalated:
+            self._record(monitor, self._better(monitor, judge_capture(monitor, outcome, rules=rules, now=now)))
+            return
         first = self.doubtful.pop(monitor.pk, None)
         if first is not None:
             finding = confirm_capture(monitor, first, outcome, rules=rules, now=now)
@@ -340,6 +399,14 @@ class _Batch:
             if remark := self.remarks.get(monitor.pk):
                 warning = {"code": "robots-warned", "text": remark[:300], "data": {}}
                 finding = replace(finding, reasons=(*finding.reasons, warning))
+            if monitor.pk in self.probes and monitor.pk not in self.unanswered:
+                if not rendering.is_enough(monitor, finding):
+                    self.unanswered.add(monitor.pk)  # HTTP is not enough: by browser, as always
+                    return
+                finding = replace(finding, learned=Renderer.HTTP)
+            elif rendering.wants_browser(monitor, finding, now=now):
+                self.escalated[monitor.pk] = finding
+                return
             if self._wants_second_look(monitor, finding):
                 self.doubtful[monitor.pk] = finding
                 if monitor.stage:  # while it waits it is no suspect
@@ -347,13 +414,21 @@ class _Batch:
                 return
         self._record(monitor, finding)
 
+    def _better(self, monitor: Monitor, rendered: Finding) -> Finding:
+        """Of what HTTP and a browser brought the one to record, and what is learned from it."""
+        plain = self.escalated.pop(monitor.pk)
+        if rendered.good:
+            return replace(rendered, learned=Renderer.BROWSER)
+        return replace(plain, tried_browser=True)
+
     def _wants_second_look(self, monitor: Monitor, finding: Finding) -> bool:
         """Whether a second fetch is worth its cost: over HTTP, for what would open a change; pages wait in memory."""
         return (
             finding.opens in _CONFIRMED_KINDS
-            and monitor.renderer == Renderer.HTTP
+            and not finding.learned
             and len(self.doubtful) < MOST_DOUBTFUL
             and finding.capture is not None
+            and not finding.capture.rendered
             and len(finding.capture.body) <= MOST_DOUBTFUL_BYTES
         )
 
@@ -361,11 +436,6 @@ class _Batch:
         rules = self.rules[monitor.pk]
         check = record(finding, monitor, token=self.token, rules=rules, now=timezone.now())
         self.counts[check.outcome] += 1
-
-
-def _is_plain(monitor: Monitor) -> bool:
-    """Whether a page is fetched over HTTP together with others."""
-    return monitor.renderer != Renderer.BROWSER and monitor.stage not in (schedule.CAREFUL, schedule.ALONE)
 
 
 class _Fetcher:

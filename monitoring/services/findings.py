@@ -43,6 +43,7 @@ class Finding:
     earlier: the first of two captures, kept beside the second that confirmed it. quiet_slots: what moved between
     the two (`memories.with_quiet_slots`).
     elsewhere, elsewhere_from: the page from a second vantage, kept as evidence, and that vantage.
+    learned: the renderer that “auto” uses from now on, "" for no news. tried_browser: one was tried, and was no better.
     forget_bytes: the stored baseline's bytes and validators no longer prove that nothing changed.
     """
 
@@ -80,6 +81,8 @@ class Finding:
     suspect_detail: str = ""
     confirmed: bool = False
     retry_after_s: float = 0.0
+    learned: str = ""
+    tried_browser: bool = False
     flags: tuple[str, ...] = field(default=())
 
     @property

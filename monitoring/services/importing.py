@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from django.utils.translation import gettext as _
 from monitoring.fetching.errors import Refused
 from monitoring.fetching.guard import AddressPolicy, check_url
 from monitoring.models import Monitor, PageType, Renderer, SettingChange, Site, Team, Vantage
-from monitoring.services import monitors
+from monitoring.services import monitors, rendering
 from monitoring.services.egress import address_policy
 from monitoring.services.intervals import format_interval, parse_interval
 from monitoring.services.vetting import check_selector
@@ -363,8 +364,18 @@ def _css(setting: str) -> Callable[[_Reader, str], dict[str, Any]]:
 def _renderer(reader: _Reader, text: str) -> dict[str, Any]:
     value = text.lower() or Renderer.HTTP.value
     if value not in Renderer.values:
-        raise ValidationError(_("“%(text)s” is no way to fetch; expected http or browser.") % {"text": text[:40]})
+        raise ValidationError(_("“%(text)s” is no way to fetch; expected http, browser or auto.") % {"text": text[:40]})
     return {"renderer": value}
+
+
+def _steps(reader: _Reader, text: str) -> dict[str, Any]:
+    if not text:
+        return {"steps": []}
+    try:
+        raw = json.loads(text)
+    except ValueError as error:
+        raise ValidationError(_("is no JSON; expected a list of steps.")) from error
+    return {"steps": rendering.check_steps(raw)}
 
 
 _COLUMNS: Final[dict[str, Callable[[_Reader, str], dict[str, Any]]]] = {
@@ -375,6 +386,7 @@ _COLUMNS: Final[dict[str, Callable[[_Reader, str], dict[str, Any]]]] = {
     "vantage": _Reader.vantage,
     "renderer": _renderer,
     "wait_selector": _css("wait_selector"),
+    "steps": _steps,
     "main_selector": _css("main_selector"),
     "interval": _span("interval", "interval_s", default=None),
     "min_interval": _span("min_interval", "min_interval_s", default=300),
@@ -395,8 +407,10 @@ def _together(values: dict[str, Any]) -> list[str]:
     low, high = values.get("min_interval_s"), values.get("max_interval_s")
     if low and high and low > high:
         problems.append(_("max_interval: shorter than the minimum interval."))
-    if values.get("wait_selector") and values.get("renderer") != Renderer.BROWSER:
+    if values.get("wait_selector") and values.get("renderer") == Renderer.HTTP:
         problems.append(_("wait_selector: only a browser can wait; set renderer to browser."))
+    if values.get("steps") and values.get("renderer") == Renderer.HTTP:
+        problems.append(_("steps: only a browser does steps; set renderer to browser or auto."))
     return problems
 
 

@@ -33,7 +33,7 @@ from monitoring.fetching.capture import Capture, Failure
 from monitoring.fetching.capture import Outcome as Fetched
 from monitoring.fetching.charset import decode_page
 from monitoring.fetching.politeness import retry_after_s
-from monitoring.models import Change, Monitor, MonitorState, Outcome, Snapshot
+from monitoring.models import Change, Monitor, MonitorState, Outcome, Renderer, Snapshot
 from monitoring.scheduling.core import hash01
 from monitoring.services import memories, validators
 from monitoring.services.findings import DETECTOR, Document, Finding, Fold
@@ -90,6 +90,9 @@ def judge_capture(
             duration_ms=fetched.duration_ms,
             final_url=fetched.final_url,
             reasons=_cause(fetched),
+            capture=fetched.evidence,
+            keep=Snapshot.Role.ERROR if fetched.evidence else None,
+            expires_at=now + BLOCKED_KEPT if fetched.evidence else None,
         )
     confirm = confirm or (CONFIRM_SAMPLE if monitor.is_sample else CONFIRM)
     try:
@@ -256,7 +259,15 @@ class _Visit:
             return self._elsewhere(host, same_text=same_text)
         if same_text:
             return self._same_text()
+        if self._other_renderer():
+            return self._new_baseline(memories.OUR_CHANGE, "renderer changed")
         return self._compare()
+
+    def _other_renderer(self) -> bool:
+        """Whether “auto” got this page in another way than the baseline: then only equal texts can be compared."""
+        monitor = self.monitor
+        assert monitor.baseline is not None  # noqa: S101 - `finding` sees to it
+        return monitor.renderer == Renderer.AUTO and monitor.baseline.rendered != self.capture.rendered
 
     @cached_property
     def _text_hash(self) -> str:
@@ -432,10 +443,11 @@ class _Visit:
         """Every block says the same: only markup, or a field, is different."""
         if self.edits:
             return self._field_change(text_moved=False)
-        keep = Snapshot.Role.AUDIT if audit_due(self.monitor, self.now) else None
+        moved = self._other_renderer()  # this capture takes the baseline's place: the next is compared with its like
+        keep = Snapshot.Role.AUDIT if moved or audit_due(self.monitor, self.now) else None
         reason = {"code": "markup-only", "text": "Every block says the same; only markup differs.", "data": {}}
         return self._read_finding(
-            Outcome.NOISE, skimmed=keep is None, reason="markup-only", reasons=(reason,), keep=keep
+            Outcome.NOISE, skimmed=keep is None, reason="markup-only", reasons=(reason,), keep=keep, rebase=moved
         )
 
     def _compare(self) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain, zip_longest
@@ -16,7 +17,7 @@ from django.utils.translation import gettext as _
 from monitoring.fetching.errors import Refused
 from monitoring.fetching.guard import check_url, parse
 from monitoring.models import Monitor, PageType, RobotsPolicy, SettingChange, Site, Team, Vantage
-from monitoring.services import hints
+from monitoring.services import hints, rendering
 from monitoring.services.egress import address_policy
 from monitoring.services.vetting import check_charset, check_proxy, check_selector
 
@@ -25,7 +26,7 @@ type Actor = User | AnonymousUser | None
 # What a person may set on a monitor. Everything else is the machine's, and a form or an API that names it is refused.
 MONITOR_SETTINGS = (
     "name", "url", "team", "page_type", "vantage", "confirm_vantage", "enabled",
-    "renderer", "wait_selector", "main_selector", "charset_override", "order_matters", "case_matters",
+    "renderer", "wait_selector", "steps", "main_selector", "charset_override", "order_matters", "case_matters",
     "threshold", "cut", "weight",
     "interval_s", "min_interval_s", "max_interval_s",
 )  # fmt: skip
@@ -38,6 +39,8 @@ VANTAGE_SETTINGS = (
     "name", "country", "proxy_url", "language", "user_agent", "locale", "time_zone", "viewport_width", "viewport_height",
 )  # fmt: skip
 
+SITE_ACCESS = ("cookies", "login_url", "login_steps")
+
 # Settings after which the page looks different because of us: the next good capture is the new baseline.
 _NEW_BASELINE = {
     "url": "address changed",
@@ -45,6 +48,7 @@ _NEW_BASELINE = {
     "page_type": "page type changed",
     "renderer": "renderer changed",
     "wait_selector": "wait selector changed",
+    "steps": "steps changed",
     "main_selector": "main region changed",
     "charset_override": "character encoding changed",
 }
@@ -106,7 +110,7 @@ def add_monitor(
         created_by=person_of(actor), next_check_at=now, plan_reason="first", **settings,
     )  # fmt: skip
     monitor.site = site_for(monitor.url)
-    _check(monitor, ["main_selector", "wait_selector", "charset_override"])
+    _check(monitor, ["main_selector", "wait_selector", "steps", "charset_override"])
     try:
         with transaction.atomic():
             monitor.save()
@@ -256,6 +260,35 @@ def check_site(site: Site) -> None:
             )
 
 
+def change_access(site: Site, changes: Mapping[str, Any], *, actor: Actor) -> int:
+    """Set how browsers get in at a site; the number of its monitors, which get a new baseline.
+
+    `changes` may name cookies, login_url and login_steps. Raises ValidationError. What is recorded holds references
+    to secrets and no secret.
+    """
+    _refuse_unknown(changes, SITE_ACCESS)
+    changed = {name: value for name, value in changes.items() if getattr(site, name) != value}
+    if not changed:
+        return 0
+    if "login_steps" in changed:
+        changed["login_steps"] = rendering.check_steps(changed["login_steps"])
+    if changed.get("login_url"):
+        changed["login_url"] = canonical_url(changed["login_url"])
+    rendering.parse_cookies(changed.get("cookies", ""))
+    before = {name: getattr(site, name) for name in changed}
+    for name, value in changed.items():
+        setattr(site, name, value)
+    if site.login_url and not site.login_steps:
+        raise ValidationError(_("Signing in takes steps; say what to type and click there."), code="login")
+    with transaction.atomic():
+        site.save(update_fields=sorted(changed))
+        SettingChange.objects.bulk_create(
+            [log_entry(actor, name, before[name], value, site=site) for name, value in changed.items()]
+        )
+        ids = list(site.monitors.values_list("pk", flat=True))
+        return ask_for_baseline(ids, "access to the site changed")
+
+
 def log_rule(
     rule: str,
     old: str,
@@ -383,6 +416,8 @@ def _check(monitor: Monitor, names: Iterable[str]) -> None:
     if monitor.confirm_vantage_id is not None and monitor.confirm_vantage_id == monitor.vantage_id:
         text = _("This is the vantage it is asked from anyway; choose another one, or none.")
         raise ValidationError({"confirm_vantage": text}, code="vantage")
+    if "steps" in names:
+        monitor.steps = rendering.check_steps(monitor.steps)
     monitor.full_clean(exclude=["site"])
 
 
@@ -430,6 +465,8 @@ def _shown(name: str, value: Any) -> str:
         return "yes" if value else "no"
     if name == "proxy_url":
         return mask_proxy(str(value))
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False)
     return str(value)
 
 

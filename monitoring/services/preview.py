@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from monitoring.detection.blocks import Block, Region, Surface
@@ -16,14 +19,15 @@ from monitoring.detection.ignore import compile_pattern
 from monitoring.detection.normalise import mask
 from monitoring.detection.quality import assess
 from monitoring.detection.read import read
-from monitoring.fetching.capture import Capture, Exemption, Failure, FetchRequest, Hop, Limits, Outcome, RenderSpec
+from monitoring.fetching.capture import Capture, Exemption, Failure, FetchRequest, Hop, Limits, Outcome
 from monitoring.fetching.guard import AddressPolicy
 from monitoring.fetching.http import fetch
-from monitoring.models import Renderer, Vantage
-from monitoring.services import vantages
+from monitoring.models import Monitor, Renderer, Site, Vantage
+from monitoring.services import rendering, vantages
 from monitoring.services.egress import address_policy
 from monitoring.services.judge import page_facts
 from monitoring.services.rules import Rules
+from monitoring.services.secrets import SecretError
 
 BLOCKS_SHOWN = 1_500
 CHARS_SHOWN = 200_000
@@ -119,26 +123,43 @@ def preview(
     vantage: Vantage,
     renderer: str = Renderer.HTTP,
     wait_selector: str = "",
+    steps: list[dict[str, Any]] | None = None,
     main_selector: str = "",
     charset: str = "",
     rules: Rules | None = None,
+    site: Site | None = None,
     exemption: Exemption | None = None,
     policy: AddressPolicy | None = None,
 ) -> Preview:
     """The page as these settings show it. Writes nothing; a page that cannot be had is a `Preview` with a problem.
 
-    url: an address the guard accepted; it is vetted again, and so is each redirect. Takes at most 20 s.
+    site: whose cookies and sign-in are used, if it has any. url: an address the guard accepted; it is vetted again, and so is each redirect. Takes at most 20 s.
     """
+    site = site or Site()
+    monitor = Monitor(url=url, site=site, renderer=renderer, wait_selector=wait_selector, steps=steps or [])
     request = FetchRequest(
         key=0,
         url=url,
         vantage=vantages.spec_of(vantage),
         limits=PREVIEW_LIMITS,
         charset=charset,
-        render=RenderSpec(wait_selector=wait_selector, screenshot=False) if renderer == Renderer.BROWSER else None,
         exemption=exemption,
     )
-    outcome = _fetched(request, policy or address_policy())
+    policy = policy or address_policy()
+    more: dict[str, Any] = {"url": url, "main_selector": main_selector, "rules": rules or Rules()}
+    try:
+        plain = replace(request, cookies=rendering.cookies_of(site))
+        spec = None if renderer == Renderer.HTTP else rendering.spec_of(monitor, screenshot=False)
+    except (SecretError, ValidationError) as error:
+        return _told(rendering.unresolved(monitor, error, now=timezone.now()), url=url)
+    if not monitor.uses_browser:
+        seen = _told(_fetched(plain, policy), **more)
+        if spec is None or seen.quality != "blocked":
+            return seen
+    return _told(_fetched(replace(request, render=spec), policy), **more)
+
+
+def _told(outcome: Outcome, *, url: str, main_selector: str = "", rules: Rules | None = None) -> Preview:
     if isinstance(outcome, Failure):
         return Preview(
             url=url,

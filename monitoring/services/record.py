@@ -7,7 +7,7 @@ else holds the monitor by now, and all of it is rolled back.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -28,6 +28,7 @@ from monitoring.models import (
     MonitorState,
     Outcome,
     Payload,
+    Renderer,
     Snapshot,
     Vantage,
 )
@@ -58,6 +59,7 @@ class Kept:
 
     page: Payload
     screenshot: Payload | None
+    thumbnail: Payload | None
     earlier: Payload | None
 
 
@@ -87,7 +89,8 @@ def record(finding: Finding, monitor: Monitor, *, token: str, rules: Rules, now:
 def _store(capture: Capture, earlier: Capture | None) -> Kept:
     page = storage.put(capture.body)
     screenshot = storage.put(capture.screenshot) if capture.screenshot else None
-    return Kept(page, screenshot, storage.put(earlier.body) if earlier else None)
+    thumbnail = storage.put(capture.thumbnail) if capture.thumbnail else None
+    return Kept(page, screenshot, thumbnail, storage.put(earlier.body) if earlier else None)
 
 
 def _without_storage(finding: Finding) -> Finding:
@@ -182,6 +185,8 @@ def _snapshot(finding: Finding, monitor: Monitor, kept: Kept) -> Snapshot:
         role=finding.keep,
         payload=kept.page,
         screenshot=kept.screenshot,
+        thumbnail=kept.thumbnail,
+        picture=asdict(capture.picture) if capture.picture else {},
         title=scrubbed(reading.title)[:400] if reading else "",
         language=reading.lang[:20] if reading else "",
         fingerprint=finding.fingerprint,
@@ -274,6 +279,7 @@ def _monitor_values(
         "last_checked_at": finding.started_at,
     }
     values |= _suspicion_values(finding, monitor, now)
+    values |= _learned_values(finding, monitor, now)
     state = _state(finding, monitor)
     if state != monitor.state:
         values |= {"state": state, "state_since": now}
@@ -297,6 +303,16 @@ def _monitor_values(
         values |= {"baseline_raw_sha256": "", "etag": "", "last_modified": ""}
     if validators.distrusted(finding.reasons):
         values["distrusted_until"] = now + validators.DISTRUST
+    return values
+
+
+def _learned_values(finding: Finding, monitor: Monitor, now: datetime) -> dict[str, Any]:
+    """What “auto” found out at this visit."""
+    values: dict[str, Any] = {}
+    if finding.tried_browser or finding.learned == Renderer.BROWSER:
+        values["browser_tried_at"] = now
+    if finding.learned and finding.learned != monitor.learned_renderer:
+        values |= {"learned_renderer": finding.learned, "learned_since": now}
     return values
 
 
@@ -346,7 +362,11 @@ def _validators(capture: Capture) -> dict[str, str]:
     return {"etag": etag if len(etag) <= 500 else "", "last_modified": modified if len(modified) <= 100 else ""}
 
 
-_BOUNDS = {Snapshot.Role.NOISE: NOISE_SNAPSHOTS, Snapshot.Role.BLOCKED: BLOCKED_SNAPSHOTS}
+_BOUNDS = {
+    Snapshot.Role.NOISE: NOISE_SNAPSHOTS,
+    Snapshot.Role.BLOCKED: BLOCKED_SNAPSHOTS,
+    Snapshot.Role.ERROR: BLOCKED_SNAPSHOTS,
+}
 
 
 def _bound(monitor: Monitor, role: Snapshot.Role, now: datetime) -> None:

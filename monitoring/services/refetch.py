@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
@@ -16,13 +17,14 @@ from monitoring.detection.quality import assess
 from monitoring.detection.read import read
 from monitoring.fetching.capture import Capture, Failure
 from monitoring.fetching.http import fetch
-from monitoring.models import CalibrationRun, Monitor, Renderer
-from monitoring.services import calibrate
+from monitoring.models import CalibrationRun, Monitor
+from monitoring.services import calibrate, rendering
 from monitoring.services.capture import request_for
 from monitoring.services.egress import address_policy
 from monitoring.services.judge import html_of, page_facts
 from monitoring.services.robots import Book
 from monitoring.services.rules import Rules, rules_of
+from monitoring.services.secrets import SecretError
 
 LONGEST_PAUSE_S = 5.0
 MOMENTS = timedelta(seconds=15)
@@ -108,11 +110,15 @@ def _baseline(monitor: Monitor, rules: Rules) -> tuple[Reading, datetime] | None
 
 def _fetch(monitor: Monitor) -> Capture | Failure:
     """The page without conditions: a 304 would measure nothing. Not where the site's robots.txt forbids it."""
-    decision = Book([monitor.site]).decide(monitor.site, monitor.url, now=timezone.now())
+    now = timezone.now()
+    decision = Book([monitor.site]).decide(monitor.site, monitor.url, now=now)
     if not decision.allowed and not monitor.is_sample:
         raise ValueError(decision.sentence)
-    request = replace(request_for(monitor, now=timezone.now()), etag="", last_modified="")
-    if monitor.renderer == Renderer.BROWSER:
+    try:
+        request = replace(request_for(monitor, now=now), etag="", last_modified="")
+    except (SecretError, ValidationError) as error:
+        return rendering.unresolved(monitor, error, now=now)
+    if request.render is not None:
         from monitoring.fetching.browser import render  # Playwright takes a while to import
 
         return render(request, policy=address_policy(), chromium_path=settings.CHROMIUM)

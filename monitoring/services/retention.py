@@ -75,7 +75,9 @@ def _remove(pk: int) -> bool:
 
 def _payloads(now: datetime) -> int:
     """Remove payload rows that no snapshot has, then their bytes."""
-    used = Snapshot.objects.filter(Q(payload=OuterRef("pk")) | Q(screenshot=OuterRef("pk")))
+    used = Snapshot.objects.filter(
+        Q(payload=OuterRef("pk")) | Q(screenshot=OuterRef("pk")) | Q(thumbnail=OuterRef("pk"))
+    )
     unused = Payload.objects.filter(~Exists(used), created_at__lte=now - GRACE)
     removed = 0
     for pk, sha256 in list(unused.values_list("pk", "sha256")):

@@ -30,17 +30,22 @@ def is_reference(text: str) -> bool:
 def name_of(reference: str) -> str:
     """The name in a reference; raises `SecretError` where it can't be one."""
     name = reference.removeprefix(PREFIX)
-    if not _NAME.fullmatch(name) or name in settings.SECRETS.RESERVED or name.endswith("_FILE"):
+    if not _NAME.fullmatch(name) or settings.SECRETS.is_reserved(name):
         raise SecretError(
             f"“{PREFIX}{name[:40]}” names no secret; a name is made of capitals, digits and underscores, "
-            "is not KEY and does not end in _FILE."
+            "is not KEY and does not end in _FILE or _HOSTS."
         )
     return name
 
 
-def resolve(reference: str) -> str:
-    """The value behind a reference; raises `SecretError` where the deployment has none."""
+def resolve(reference: str, *, host: str = "") -> str:
+    """The value behind a reference, for use on this host; raises `SecretError` where the deployment has none for it."""
     name = name_of(reference)
+    hosts = settings.SECRETS.hosts(name)
+    if hosts and host not in hosts:
+        raise SecretError(
+            f"The secret {name} may not be given to {host or 'this host'}; TIDELINE_SECRET_{name}_HOSTS names where it may go."
+        )
     try:
         value = settings.SECRETS.get(name)
     except (OSError, ValueError) as error:

@@ -132,7 +132,7 @@ def test_what_is_wrong_with_a_line_is_named(cells: str, said: str) -> None:
         ("weight", "0", "out of range"),
         ("main_selector", "main[", "does not parse"),
         ("wait_selector", "#ready", "only a browser"),
-        ("renderer", "curl", "expected http or browser"),
+        ("renderer", "curl", "expected http, browser or auto"),
         ("order_matters", "maybe", "neither yes nor no"),
         ("team", "Nobody", "no team you can use"),
         ("vantage", "Mars", "no vantage you can use"),

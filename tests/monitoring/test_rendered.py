@@ -30,8 +30,18 @@ class FakeBrowser:
         self.asked: list[FetchRequest] = []
         self.stages: list[str] = []
         self.fails = False
+        self.closed = 0
 
-    def __call__(self, request: FetchRequest, **_: Any) -> Capture | Failure:
+    def __call__(self, **_: Any) -> FakeBrowser:
+        return self
+
+    def __enter__(self) -> FakeBrowser:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.closed += 1
+
+    def render(self, request: FetchRequest) -> Capture | Failure:
         self.asked.append(request)
         self.stages.append(Monitor.objects.get(pk=request.key).stage)
         if self.fails:
@@ -51,7 +61,7 @@ class FakeBrowser:
 def chromium(monkeypatch: pytest.MonkeyPatch) -> FakeBrowser:
     """No real browser in these tests."""
     fake = FakeBrowser()
-    monkeypatch.setattr(browser, "render", fake)
+    monkeypatch.setattr(browser, "Renderer", fake)
     return fake
 
 
@@ -107,10 +117,10 @@ def test_a_worker_that_dies_with_its_browser_marks_that_monitor(
 ) -> None:
     monitor, other = watch("/a", renderer="browser"), watch("/b", renderer="browser")
 
-    def dies(request: FetchRequest, **_: Any) -> Capture:
+    def dies(request: FetchRequest) -> Capture:
         raise SystemExit  # what the worker's time-out raises
 
-    monkeypatch.setattr(browser, "render", dies)
+    monkeypatch.setattr(chromium, "render", dies)
     monkeypatch.setattr(schedule, "release", lambda token: 0)  # as with a kill: nobody tidies up
     now = timezone.now()
     (batch,) = schedule.claim_due(now=now, limit=2, lease_s=60)
