@@ -53,6 +53,27 @@ def rebuild(monitor_id: int, *, until: int | None = None) -> Memory:
     return _folded(Memory.start(start[1]), checks.filter(check_no__gt=start[0]), _quiet(monitor_id, since=start[1]))
 
 
+def rebuild_each(monitor_id: int, numbers: Iterable[int]) -> dict[int, Memory]:
+    """For each of some check numbers what `rebuild` gives until then, in one pass over the checks."""
+    wanted = sorted(set(numbers))
+    if not wanted:
+        return {}
+    starts = list(
+        _checks(monitor_id)
+        .filter(reason__in=RESTARTS, check_no__lte=wanted[-1])
+        .order_by("check_no")
+        .values_list("check_no", "started_at")
+    )
+    found = {number: Memory() for number in wanted}
+    for place, (first, at) in enumerate(starts):
+        end = starts[place + 1][0] if place + 1 < len(starts) else wanted[-1] + 1
+        mine = [number for number in wanted if first <= number < end]
+        if mine:
+            checks = _checks(monitor_id).filter(check_no__gt=first, check_no__lte=mine[-1])
+            found |= _folded_until(mine, Memory.start(at), checks, _quiet(monitor_id, since=at))
+    return found
+
+
 def pack_slots(slots: Iterable[int]) -> bytes:
     """Slot hashes as they are stored with a check: at most `MOST_QUIET_SLOTS`, in one order."""
     kept = sorted(set(slots))[:MOST_QUIET_SLOTS]
@@ -102,12 +123,32 @@ def _quiet(monitor_id: int, *, since: datetime) -> list[tuple[bytes, datetime]]:
 
 def _folded(memory: Memory, checks: QuerySet[Check], quiet: Sequence[tuple[bytes, datetime]] = ()) -> Memory:
     """Checks in their order; each quiet fetch goes before the first check that started after it."""
+    return _folded_until([_LAST], memory, checks, quiet)[_LAST]
+
+
+def _folded_until(
+    numbers: Sequence[int], memory: Memory, checks: QuerySet[Check], quiet: Sequence[tuple[bytes, datetime]]
+) -> dict[int, Memory]:
+    """The memory as it was after each of some check numbers, which rise."""
+    found: dict[int, Memory] = {}
+    due = deque(numbers)
     waiting = deque(quiet)
-    rows = checks.order_by("check_no").values_list("delta", "started_at", "rebased", "quiet_slots")
-    for delta, at, rebased, quiet_slots in rows.iterator(chunk_size=500):
+
+    def reached() -> Memory:
+        """The memory with the quiet fetches that no check has come after."""
+        after = memory
+        for seen, at in waiting:
+            after = _after_quiet(after, seen, at)
+        return after
+
+    rows = checks.order_by("check_no").values_list("check_no", "delta", "started_at", "rebased", "quiet_slots")
+    for number, delta, at, rebased, quiet_slots in rows.iterator(chunk_size=500):
+        while due and due[0] < number:
+            found[due.popleft()] = reached()
         while waiting and waiting[0][1] <= at:
             memory = _after_quiet(memory, *waiting.popleft())
         memory = with_quiet_slots(memory, bytes(quiet_slots)).fold(bytes(delta), at, rebased=rebased)
-    for seen, at in waiting:
-        memory = _after_quiet(memory, seen, at)
-    return memory
+    return found | dict.fromkeys(due, reached())
+
+
+_LAST = 2**63 - 1

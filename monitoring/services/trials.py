@@ -274,16 +274,22 @@ class _Replay:
         self.unreadable = 0
         self._rules: dict[int, tuple[Rules, Rules]] = {}
         self._readings: dict[tuple[object, ...], Reading] = {}
+        self._memories: dict[int, Memory] = {}
+        self.changes: list[Change] = []
 
     def trial(self, viewer: User | AnonymousUser) -> Trial:
         changes = self._changes()
         total = changes.count()
-        visible = set(Change.objects.visible_to(viewer).filter(pk__in=changes).values_list("pk", flat=True))
         found: list[Hidden] = []
         pairs, stopped = 0, ""
-        for change in changes.select_related("monitor__page_type", "prior__payload", "new__payload")[
-            : self.bounds.pairs
-        ]:
+        self.changes = list(
+            changes.select_related("monitor__page_type", "prior__payload", "new__payload", "check_row").defer(
+                "diff", "search_text", "check_row__delta", "check_row__fields"
+            )[: self.bounds.pairs]
+        )
+        tried = Change.objects.filter(pk__in=[change.pk for change in self.changes])
+        visible = set(tried.visible_to(viewer).values_list("pk", flat=True))
+        for change in self.changes:
             if self.clock() >= self.ends:
                 stopped = "time"
                 break
@@ -327,7 +333,7 @@ class _Replay:
         """The change, if the rules hide it or a part of it."""
         assert change.new is not None  # noqa: S101 - the query asks for it
         monitor = change.monitor
-        memory = _memory_before(change)
+        memory = self._memory_before(change)
         seen: list[tuple[Judgement, Reading, Reading]] = []
         for rules in self._rules_of(monitor):
             try:
@@ -346,6 +352,14 @@ class _Replay:
             return
         removed, added = _words(gone, seen[0][1])
         yield Hidden(change=change, before=before.kind, after=after.kind, removed=removed, added=added)
+
+    def _memory_before(self, change: Change) -> Memory:
+        """What the monitor had shown when the change was opened."""
+        if change.pk not in self._memories:
+            until = {c.pk: _opening(c) - 1 for c in self.changes if c.monitor_id == change.monitor_id}
+            built = memories.rebuild_each(change.monitor_id, until.values())
+            self._memories |= {pk: built[number] for pk, number in until.items()}
+        return self._memories[change.pk]
 
     def _reading(self, snapshot: Snapshot, monitor: Monitor, rules: Rules, region: str) -> Reading:
         key = (snapshot.pk, region, rules.ignore_selectors, rules.field_selectors)
@@ -378,14 +392,13 @@ class _Replay:
         return tuple(Touch(*rule, blocks[rule], pages[rule]) for rule in self.rules), looked
 
 
-def _memory_before(change: Change) -> Memory:
-    """What the monitor had shown when the change was opened; newer captures may have been folded into it since."""
+def _opening(change: Change) -> int:
+    """The number of the check that opened a change; newer captures may have been folded into it since."""
     after_prior = Check.objects.filter(monitor=change.monitor_id, started_at__gt=change.prior.taken_at)
     opening = (
         after_prior.filter(outcome=Outcome.CONTENT).order_by("check_no").values_list("check_no", flat=True).first()
     )
-    number = opening if opening is not None else change.check_row.check_no
-    return memories.rebuild(change.monitor_id, until=number - 1)
+    return opening if opening is not None else change.check_row.check_no
 
 
 def _open(judgement: Judgement, old: Reading, new: Reading) -> Iterator[tuple[Block | None, Block | None]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from monitoring.models import Change, IgnoreRule, Monitor, PageType, Snapshot
-from monitoring.services import trials
+from monitoring.services import memories, trials
 from tests.factories import make_page_type, make_team, make_user
 from tests.monitoring.conftest import visit
 from tests.monitoring.site import LocalSite
@@ -240,6 +240,22 @@ def test_damaged_captures_are_counted_and_not_judged(offers: Monitor) -> None:
 
     assert trial.unreadable == 2
     assert trial.pages == 0
+
+
+def test_memories_of_several_moments_are_built_in_one_pass(watch: Watch, site: LocalSite) -> None:
+    monitor = watch("/a", page(extra=OFFER.format(OFFERS[0])))
+    for number in range(9):
+        if number == 5:
+            Monitor.objects.filter(pk=monitor.pk).update(rebaseline="rules changed")
+        site.put("/a", page(extra=OFFER.format(OFFERS[number % 3]) + f"<p>Read {number} minutes ago</p>"))
+        visit(monitor)
+
+    found = memories.rebuild_each(monitor.pk, range(10))
+
+    assert {n: memory.to_bytes() for n, memory in found.items()} == {
+        n: memories.rebuild(monitor.pk, until=n).to_bytes() for n in range(10)
+    }
+    assert memories.rebuild_each(monitor.pk, []) == {}
 
 
 # -- page types --------------------------------------------------------------------------
