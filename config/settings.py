@@ -278,6 +278,7 @@ USER_AGENT = env.text(
 # The name that robots.txt files address us by; it stands in the user agent.
 ROBOT_NAME = "Tideline"
 FETCH_CONCURRENCY = env.number("TIDELINE_FETCH_CONCURRENCY", 20, low=1, high=200)
+FETCH_PER_HOST = env.number("TIDELINE_FETCH_PER_HOST", 2, low=1, high=20)
 # A change is looked at twice before it is raised: so many seconds lie between the two fetches.
 CONFIRM_DELAY_S = env.number("TIDELINE_CONFIRM_DELAY_S", 4, low=0, high=60)
 EXTRA_PORTS = env.numbers("TIDELINE_EXTRA_PORTS", low=1, high=65535)

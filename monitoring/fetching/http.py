@@ -58,6 +58,10 @@ _MAX_VALIDATOR_BYTES = 1024
 
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 # As the standard has it, and with the suffix that some compressing proxies put behind the quotes: sent back as it came.
+# What aiohttp says where a limit on the head is met.
+_HEAD_TOO_LARGE = re.compile(
+    r"Got more than \d+ bytes|Too many (?:headers|trailers)|Header name too long", re.IGNORECASE
+)
 _ETAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]*"(?:[-;]{1,2}[A-Za-z]{2,8})?')
 
 
@@ -618,6 +622,8 @@ def _fault(error: Exception, walk: _Walk) -> FetchError:
     if isinstance(error, TimeoutError):
         waited = time.monotonic() - walk.visit.began + 0.05
         return faults.timed_out(walk.visit.stage, walk.request.limits, waited_s=waited)
+    if isinstance(error, aiohttp.ClientResponseError) and _HEAD_TOO_LARGE.search(error.message):
+        return TooLarge("The head of the answer is larger than allowed: 256 fields of 64 KiB at most.")
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return faults.of_certificate(error)
     if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, _TOLD_APART):

@@ -530,7 +530,9 @@ class _Fetcher:
         with contextlib.suppress(TimeoutError):
             async with (
                 asyncio.timeout(max(self._left_s, 0.0)),
-                PageFetcher(self._policy, concurrency=settings.FETCH_CONCURRENCY) as pages,
+                PageFetcher(
+                    self._policy, concurrency=settings.FETCH_CONCURRENCY, per_host=settings.FETCH_PER_HOST
+                ) as pages,
                 asyncio.TaskGroup() as group,
             ):
                 under_way: set[asyncio.Task[None]] = set()

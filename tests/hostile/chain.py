@@ -181,11 +181,11 @@ def _with(told: Told, **more: Any) -> Told:
 # --- the catalogues ---------------------------------------------------------------------------------------------
 
 
-def load() -> ModuleType | None:
+def load(*, bomb_mb: int = 8) -> ModuleType | None:
     """The shared catalogue as a module, None where it is not beside this checkout."""
     if not CATALOGUE.is_file():
         return None
-    os.environ["HOSTILE_BOMB_MB"] = "8"
+    os.environ["HOSTILE_BOMB_MB"] = str(bomb_mb)
     spec = importlib.util.spec_from_file_location("hostile_catalogue", CATALOGUE)
     assert spec is not None
     assert spec.loader is not None
