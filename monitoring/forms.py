@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from monitoring.models import FieldRule, IgnoreRule, Monitor, PageType, Site, Vantage
+from monitoring.models import DocumentKind, FieldRule, IgnoreRule, Monitor, PageType, Site, Vantage
 from monitoring.services import monitors, rendering, vetting
 from monitoring.services.intervals import format_interval, parse_interval
 
@@ -114,8 +114,18 @@ class MonitorForm(_Returning[Monitor]):
             "url": forms.TextInput(attrs={"class": "vLargeTextField", "inputmode": "url", "spellcheck": "false"}),
             "wait_selector": forms.TextInput(attrs={"class": "vLargeTextField selector", "spellcheck": "false"}),
             "main_selector": forms.TextInput(attrs={"class": "vLargeTextField selector", "spellcheck": "false"}),
+            "link_selector": forms.TextInput(attrs={"class": "vLargeTextField selector", "spellcheck": "false"}),
+            "json_path": forms.TextInput(attrs={"class": "vLargeTextField selector", "spellcheck": "false"}),
             "steps": forms.Textarea(attrs=_JSON),
         }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "document_type" in self.fields:  # an auditor sees values, not fields
+            self.fields["document_type"].required = False  # nothing chosen: found by itself
+
+    def clean_document_type(self) -> str:
+        return self.cleaned_data["document_type"] or DocumentKind.AUTO
 
     def clean_url(self) -> str:
         url: str = self.cleaned_data["url"]
@@ -135,6 +145,12 @@ class MonitorForm(_Returning[Monitor]):
     def clean_steps(self) -> list[dict[str, Any]]:
         return rendering.check_steps(self.cleaned_data["steps"])
 
+    def clean_link_selector(self) -> str:
+        return _selector(self.cleaned_data["link_selector"])
+
+    def clean_json_path(self) -> str:
+        return _checked(self.cleaned_data["json_path"], vetting.check_json_path)
+
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         if cleaned.get("confirm_vantage") and cleaned["confirm_vantage"] == cleaned.get("vantage"):
@@ -152,6 +168,11 @@ class MonitorForm(_Returning[Monitor]):
             self.add_error(
                 "wait_selector",
                 ValidationError(_("Only a browser can wait for a selector; choose it under “fetched by”."), code="renderer"),
+            )  # fmt: skip
+        if cleaned.get("json_path") and cleaned.get("document_type") not in (DocumentKind.AUTO, DocumentKind.JSON):
+            self.add_error(
+                "json_path",
+                ValidationError(_("Only JSON has paths; choose it, or “found by itself”, as the document type."), code="type"),
             )  # fmt: skip
         return cleaned
 

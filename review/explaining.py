@@ -156,6 +156,48 @@ def _still_old(data: Data) -> Sentence:
     return Sentence(_("Differs by place:"), words % {"n": n, "vantage": data.get("vantage", "?")})
 
 
+TYPES: dict[str, Callable[[], str]] = {
+    "html": lambda: _("a page (HTML)"),
+    "text": lambda: _("plain text"),
+    "json": lambda: _("JSON"),
+    "xml": lambda: _("XML"),
+    "feed": lambda: _("a feed"),
+    "pdf": lambda: _("a PDF"),
+    "file": lambda: _("a file"),
+}
+
+
+def type_words(code: object) -> str:
+    """A type of document in a sentence: "a PDF"."""
+    words = TYPES.get(str(code))
+    return words() if words else str(code)
+
+
+def _type_changed(data: Data) -> Sentence:
+    words = _("the site sent %(found)s where %(expected)s was expected")
+    names = {"found": type_words(data.get("found", "?")), "expected": type_words(data.get("expected", "?"))}
+    return Sentence(_("Another type of document:"), words % names)
+
+
+def _by_digest(data: Data) -> Sentence:
+    if pages := data.get("pages"):
+        words = _("Pages without text, their pictures are compared by digest: %(pages)s") % {"pages": pages}
+        return Sentence("", words)
+    size = wording.byte_size(_number(data, "bytes"))
+    words = _("Compared by digest: %(type)s, %(size)s") % {"type": data.get("type") or "?", "size": size}
+    return Sentence("", words)
+
+
+def _link_changed(data: Data) -> Sentence:
+    words = _("it now leads to %(new)s; before it led to %(old)s")
+    return Sentence(_("Another link:"), words % {"new": data.get("new", "?"), "old": data.get("old", "?")})
+
+
+def _link_missing(data: Data) -> Sentence:
+    words = _("the page has none that “%(selector)s” matches") % {"selector": data.get("selector", "?")}
+    return Sentence(_("No link to the document:"), words)
+
+
 # The rules of the judgement, as they stand after "left out:". Each says what a person sees, not how it was found.
 LEFT_OUT: dict[str, Callable[[], str]] = {
     "ignore-rule": lambda: _("matches an ignore rule"),
@@ -221,6 +263,10 @@ TOLD: dict[str, Callable[[Data], Sentence]] = {
     "flapping": _flapping,
     "redirect-changed": _redirected,
     "region-moved": lambda data: Sentence("", _("The main text no longer stands where it stood on the page")),
+    "type-changed": _type_changed,
+    "link-changed": _link_changed,
+    "link-missing": _link_missing,
+    "by-digest": _by_digest,
     "markup-only": lambda data: Sentence("", _("Only markup differs, no text")),
     "same-text": lambda data: Sentence("", _("Every block is the same")),
     "empty-diff": lambda data: Sentence("", _("No difference that could be shown")),

@@ -18,14 +18,17 @@ from bs4.element import Comment, NavigableString, PreformattedString, Tag
 from django.conf import settings
 from django.core import signing
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from selectolax.lexbor import LexborHTMLParser
 
+from monitoring.detection.blocks import Reading, page_of
 from review.rendering import plain
 
 SALT = "review.frame"
 LIFE_S = 1800
 MAX_HTML_BYTES = 1_000_000
 MAX_TAGS = 20_000
+MAX_TEXT_CHARS = 1_000_000
 MAX_ATTRIBUTES = 2_000  # of one tag: parsers compare each with all others
 MAX_DEPTH = 150  # work grows with tags times depth: nested deeper, a page is shown as its text
 
@@ -90,6 +93,7 @@ STYLE = """
 :where(body){margin:0;padding:12px 18px 60px;font:15px/1.6 system-ui,sans-serif;color:#222;background:#fff;overflow-wrap:anywhere}
 :where(img){max-width:100%;height:auto}:where(table){border-collapse:collapse}:where(td,th){padding:4px 8px;border:1px solid #ddd;text-align:start}
 mark.tl-del{background:#fbe3dc;color:#7a2a1c;padding:0 1px}mark.tl-ins{background:#d8f0e2;color:#14532d;padding:0 1px}
+.tl-page{margin:22px 0 8px;padding-bottom:2px;border-bottom:1px solid #ddd;color:#666;font-size:12px}
 .tl-place{position:relative;scroll-margin-top:38vh}.tl-place::before{content:"";position:absolute;left:-9px;top:2px;bottom:2px;border-left:3px solid #8a8f98}.tl-gap{display:block;height:0;border-top:2px dotted #8a8f98;margin:6px 0;scroll-margin-top:38vh}
 .tl-place:target,.tl-gap:target{outline:2px solid #2f4f9e;outline-offset:5px;border-radius:3px}
 """
@@ -363,9 +367,13 @@ def extracted(document: dict[str, Any], *, side: str, title: str) -> str:
     """The text of one side of a diff as a plain page, changed words marked."""
     css = "tl-del" if side == "-" else "tl-ins"
     parts = []
+    page = 0
     for block in blocks_of(document):
         segments = _segments_of(block, side)
         place = int(block.get("place") or 0)
+        if (at := int(block.get("page") or 0)) > page and plain(segments, side).strip():
+            page = at
+            parts.append(_page_head(page))
         if not plain(segments, side).strip():
             if place:
                 parts.append(f'<span class="tl-gap" id="p{place}"></span>')
@@ -380,6 +388,27 @@ def extracted(document: dict[str, Any], *, side: str, title: str) -> str:
         anchor = f' id="p{place}" class="tl-place"' if place else ""
         parts.append(f"<{tag}{anchor}>{words}</{tag}>")
     return _page(title, str(document.get("lang", "")), str(document.get("direction", "ltr")), "", "".join(parts))
+
+
+def _page_head(number: int) -> str:
+    return f'<p class="tl-page">{html.escape(_("Page %(number)s") % {"number": number})}</p>'
+
+
+def as_text(reading: Reading, *, title: str) -> str:
+    """A document that is no HTML, and that no diff shows, as its blocks: text alone, escaped."""
+    parts: list[str] = []
+    page = left = 0
+    for block in reading.visible:
+        left += len(block.text)
+        if left > MAX_TEXT_CHARS:
+            parts.append(f"<p>{html.escape(_('The rest is not shown; the stored bytes hold it.'))}</p>")
+            break
+        if (at := page_of(block.path)) > page:
+            page = at
+            parts.append(_page_head(page))
+        tag = f"h{block.heading}" if block.heading else "p"
+        parts.append(f"<{tag}>{html.escape(block.text)}</{tag}>")
+    return _page(title, reading.lang, reading.direction, "", "".join(parts))
 
 
 def notice(words: str) -> str:

@@ -130,8 +130,12 @@ def _labels(block: dict[str, Json], words: str = "") -> SafeString:
 def _notes(block: dict[str, Json]) -> SafeString:
     names = SURFACE_NAMES if block.get("op") in ("added", "removed") else SURFACES
     surface, rule = names.get(str(block.get("surface", "visible"))), _rule(block)
+    page = block.get("page")
     return joined(
         [
+            format_html('<span class="surf">{}</span>', _("Page %(number)s") % {"number": page})
+            if isinstance(page, int)
+            else SafeString(""),
             format_html('<span class="surf">{}</span>', surface()) if surface else SafeString(""),
             format_html('<span class="rule">{}</span>', _("Left out: %(rule)s") % {"rule": left_out_words(rule)})
             if rule

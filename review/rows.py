@@ -70,6 +70,8 @@ def flags_of(change: Change) -> list[Flag]:
         found.append(Flag(_("Page gone"), "bad", "cross"))
     elif change.kind == Change.Kind.REDIRECT:
         found.append(Flag(_("New address"), "warn", "next"))
+    elif change.kind == Change.Kind.TYPE:
+        found.append(Flag(_("New document type"), "warn", "note"))
     elif change.kind == Change.Kind.AUDIT:
         found.append(Flag(_("Audit sample"), "", "eye"))
     elif change.kind == Change.Kind.FIELD:

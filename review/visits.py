@@ -53,6 +53,17 @@ WHY: dict[str, Callable[[], str]] = {
     "text-missing": lambda: _("Most of the page's text is missing."),
     "other-page": lambda: _("Nothing of the page's text is left; a much shorter text stands in its place."),
     "other-language": lambda: _("The site showed the page in another language."),
+    "type-changed": lambda: _("The site sent another type of document than before."),
+    "link-missing": lambda: _("The page no longer has the link to the document."),
+    "json-broken": lambda: _("What the site sent as JSON can't be read as such."),
+    "path-missing": lambda: _("The JSON path finds nothing in what the site sent."),
+    "xml-broken": lambda: _("What the site sent as XML is not well formed."),
+    "xml-entities": lambda: _("The XML declares entities of its own; these are never expanded."),
+    "xml-too-large": lambda: _("The XML is nested too deeply or has too many elements."),
+    "feed-broken": lambda: _("What the site sent is no feed."),
+    "pdf-encrypted": lambda: _("The PDF is protected by a password."),
+    "pdf-broken": lambda: _("The PDF is damaged and can't be read."),
+    "pdf-too-costly": lambda: _("Reading the PDF takes too much time or memory."),
     "our-change": lambda: _("The way this page is read has changed; it is the new baseline."),
 }
 

@@ -28,7 +28,19 @@ from monitoring.services.rules import Rules, combine
 
 # What a preview needs to be right; a form without a name can be looked at all the same.
 PREVIEWED = frozenset(
-    {"url", "vantage", "page_type", "renderer", "wait_selector", "steps", "main_selector", "charset_override"}
+    {
+        "url",
+        "vantage",
+        "page_type",
+        "renderer",
+        "wait_selector",
+        "steps",
+        "main_selector",
+        "charset_override",
+        "document_type",
+        "json_path",
+        "link_selector",
+    }
 )
 _BUTTONS = frozenset(
     {
@@ -79,6 +91,9 @@ def preview_page(
         site=Site.objects.filter(host=monitors.site_host(values["url"])).first(),
         main_selector=values["main_selector"],
         charset=values["charset_override"],
+        document_type=values["document_type"],
+        json_path=values["json_path"],
+        link_selector=values["link_selector"],
         rules=_rules(values.get("page_type"), sets),
         exemption=sample_exemption() if sample else None,
     )

@@ -113,7 +113,18 @@ class MonitorAdmin(Tries[Monitor], TeamScoped[Monitor]):
         (None, {"fields": ["url", "name", "team", "page_type", "vantage", "confirm_vantage", "enabled"]}),
         (
             _("How it is fetched and read"),
-            {"fields": ["renderer", "wait_selector", "steps", "main_selector", "charset_override"]},
+            {
+                "fields": [
+                    "renderer",
+                    "wait_selector",
+                    "steps",
+                    "link_selector",
+                    "document_type",
+                    "main_selector",
+                    "json_path",
+                    "charset_override",
+                ]
+            },
         ),
         (
             _("What counts as a change"),

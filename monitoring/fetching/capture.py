@@ -128,6 +128,16 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """The link that led to a document: the page it stood on, its text, and its target as written and as an address."""
+
+    page: str
+    text: str
+    href: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Capture:
     """What the site answered. `body` is the decoded (decompressed) bytes; `html` the text in its charset.
 
@@ -136,6 +146,7 @@ class Capture:
     WebP of its top, and `picture` the size of the first and of the page.
     `not_modified` is a 304: body and html are empty then. Where `is_text` is false (PDF, image, octet stream, also when
     one of these is labelled as HTML) `html` is empty, `content_type` is the type found, and `body` is for its digest.
+    `link` is set where this is the document that a link of the monitor's page leads to.
     `peer_address` is empty behind a proxy. `charset_source` is one of bom, override, header, meta, utf-8, hint, guess,
     and `meta-over-header` or `header-mismatch` where the header's charset does not fit the bytes.
     """
@@ -161,6 +172,7 @@ class Capture:
     thumbnail: bytes | None = None
     picture: Picture | None = None
     is_text: bool = True
+    link: Link | None = None
 
     def header(self, name: str) -> str:
         """First value of a response header, or the empty string."""

@@ -24,6 +24,7 @@ _ERRORS = {
     pdfium.FPDF_ERR_FILE: "broken",
 }
 _MOST_PICTURES = 50
+_MOST_OBJECTS = 20_000
 _MOST_PICTURE_BYTES = 20_000_000
 
 
@@ -82,22 +83,31 @@ def _text(page: Any) -> str:
 
 
 def _pictures(page: Any) -> list[str]:
-    """Short digests of the pictures of a page, as they are stored, in the page's order."""
+    """Short digests of what a page without text shows: its pictures as they are stored, and all else by kind and place."""
     found: list[str] = []
-    for number in range(pdfium.FPDFPage_CountObjects(page)):
+    drawn = hashlib.sha256()
+    others = 0
+    corners = [ctypes.c_float() for _ in range(4)]
+    for number in range(min(pdfium.FPDFPage_CountObjects(page), _MOST_OBJECTS)):
         part = pdfium.FPDFPage_GetObject(page, number)
-        if pdfium.FPDFPageObj_GetType(part) != pdfium.FPDF_PAGEOBJ_IMAGE:
+        kind = pdfium.FPDFPageObj_GetType(part)
+        if kind == pdfium.FPDF_PAGEOBJ_IMAGE and len(found) < _MOST_PICTURES:
+            found.append(_picture(part))
             continue
-        size = pdfium.FPDFImageObj_GetImageDataRaw(part, None, 0)
-        if not 0 < size <= _MOST_PICTURE_BYTES:
-            found.append(f"{size} bytes")
-        else:
-            room = (ctypes.c_ubyte * size)()
-            pdfium.FPDFImageObj_GetImageDataRaw(part, room, size)
-            found.append(hashlib.sha256(bytes(room)).hexdigest()[:16])
-        if len(found) >= _MOST_PICTURES:
-            break
-    return found
+        others += 1
+        pdfium.FPDFPageObj_GetBounds(part, *(ctypes.byref(corner) for corner in corners))
+        segments = pdfium.FPDFPath_CountSegments(part) if kind == pdfium.FPDF_PAGEOBJ_PATH else 0
+        drawn.update(repr((kind, segments, [round(corner.value, 1) for corner in corners])).encode())
+    return [*found, f"drawing {drawn.hexdigest()[:16]}"] if others else found
+
+
+def _picture(part: Any) -> str:
+    size = pdfium.FPDFImageObj_GetImageDataRaw(part, None, 0)
+    if not 0 < size <= _MOST_PICTURE_BYTES:
+        return f"{size} bytes"
+    room = (ctypes.c_ubyte * size)()
+    pdfium.FPDFImageObj_GetImageDataRaw(part, room, size)
+    return hashlib.sha256(bytes(room)).hexdigest()[:16]
 
 
 def _title(document: Any) -> str:

@@ -5,7 +5,7 @@ from monitoring.models.change import Change, FieldChange
 from monitoring.models.check import Check, Outcome
 from monitoring.models.comparison import VantageComparison
 from monitoring.models.hints import Hint, HintSource, RobotsFile
-from monitoring.models.monitor import Monitor, MonitorMemory, MonitorState, Renderer, SettingChange
+from monitoring.models.monitor import DocumentKind, Monitor, MonitorMemory, MonitorState, Renderer, SettingChange
 from monitoring.models.outbox import OutboxMessage
 from monitoring.models.page_type import PageType
 from monitoring.models.periodic import PeriodicJob
@@ -19,6 +19,7 @@ __all__ = [
     "CalibrationRun",
     "Change",
     "Check",
+    "DocumentKind",
     "FieldChange",
     "FieldRule",
     "Hint",

@@ -40,6 +40,7 @@ class Change(models.Model):
         FIELD = "field", _("field")
         GONE = "gone", _("page gone")
         REDIRECT = "redirect", _("new address")
+        TYPE = "type", _("new document type")
         AUDIT = "audit", _("audit sample")
 
     class State(models.TextChoices):

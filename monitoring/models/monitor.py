@@ -36,6 +36,19 @@ class Renderer(models.TextChoices):
     AUTO = "auto", _("HTTP, or a browser where that is not enough")
 
 
+class DocumentKind(models.TextChoices):
+    """As what a document is read and compared; `auto`: as what the site says and the bytes show."""
+
+    AUTO = "auto", _("found by itself")
+    HTML = "html", _("page (HTML)")
+    TEXT = "text", _("plain text")
+    JSON = "json", _("JSON")
+    XML = "xml", _("XML")
+    FEED = "feed", _("feed (RSS, Atom)")
+    PDF = "pdf", _("PDF")
+    FILE = "file", _("file, by its digest")
+
+
 class MonitorState(models.TextChoices):
     """What the last visits found; `unread` until a first good capture is the baseline."""
 
@@ -95,6 +108,22 @@ class Monitor(models.Model):
         max_length=40,
         blank=True,
         help_text=_("For example windows-1251; empty: as the page says, else as it was read before."),
+    )
+    document_type = models.CharField(
+        _("document type"),
+        max_length=10,
+        choices=DocumentKind.choices,
+        default=DocumentKind.AUTO,
+        help_text=_("Another type than the one pinned here is told, and never compared."),
+    )
+    json_path = models.CharField(
+        _("JSON path"), max_length=400, blank=True, help_text=_("For example $.items[*].price; empty: all of it.")
+    )
+    link_selector = models.CharField(
+        _("link to follow"),
+        max_length=400,
+        blank=True,
+        help_text=_("CSS selector of a link on the page: the document that it leads to is watched, not the page."),
     )
     order_matters = models.BooleanField(
         _("order matters"), null=True, blank=True, help_text=_("Unknown: as the page type says.")

@@ -55,6 +55,10 @@ class Snapshot(models.Model):
     peer_address = models.CharField(max_length=60, blank=True)
     certificate_sha256 = models.CharField(max_length=64, blank=True)
     content_type = models.CharField(max_length=200, blank=True)
+    document_type = models.CharField(
+        max_length=10, blank=True
+    )  # as what it was read; empty: taken before types were known
+    link = models.JSONField(default=dict, blank=True)  # the link that led here: page, text, href, target
     charset = models.CharField(max_length=40, blank=True)
     charset_source = models.CharField(max_length=20, blank=True)
     rendered = models.BooleanField(default=False)

@@ -24,11 +24,11 @@ from django.core.exceptions import ValidationError
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
-from monitoring.fetching.capture import Exemption, Failure, FetchRequest, Outcome
+from monitoring.fetching.capture import Exemption, Failure, FetchRequest, Link, Outcome
 from monitoring.fetching.guard import AddressPolicy
 from monitoring.fetching.http import Fetcher as PageFetcher
 from monitoring.models import Change, Monitor, Renderer, RobotsPolicy, Site
-from monitoring.services import hints, politeness, rendering, robots, schedule, validators, vantages
+from monitoring.services import following, hints, politeness, rendering, robots, schedule, validators, vantages
 from monitoring.services.egress import address_policy
 from monitoring.services.findings import Finding
 from monitoring.services.judge import audit_due, confirm_capture, judge_capture, stale_baseline
@@ -75,8 +75,11 @@ def request_for(monitor: Monitor, *, now: datetime) -> FetchRequest:
 
     Raises `SecretError` where a cookie or a step refers to a secret that the deployment does not have.
     """
-    if monitor.uses_browser:
-        return browser_request(monitor)
+    return browser_request(monitor) if monitor.uses_browser else _plain_request(monitor, now=now)
+
+
+def _plain_request(monitor: Monitor, *, now: datetime) -> FetchRequest:
+    """The same over HTTP, with the conditions that the baseline's address gave."""
     request = _request(monitor)
     if monitor.baseline is None or not may_ask_conditionally(monitor, now):
         return request
@@ -131,6 +134,8 @@ class _Batch:
         self.robots = robots.Book(())
         self.counts: Counter[str] = Counter()
         self.doubtful: dict[int, Finding] = {}
+        self.links: dict[int, Link] = {}  # of the pages that led to a document
+        self.unfollowed: list[int] = []
         self.remarks: dict[int, str] = {}
         self.probes: set[int] = set()  # asked by HTTP although “auto” gets them by browser
         self.unanswered: set[int] = set()  # of these, the ones for which that was not enough
@@ -167,6 +172,11 @@ class _Batch:
             self._apart(fetcher)
             self._confirm(fetcher)
         self._render_all(policy)
+        if self.unfollowed:
+            with _Fetcher(policy, left_s=self._left_s()) as fetcher:
+                self._follow(fetcher)
+                self._drain(fetcher)
+                self._confirm(fetcher)
         return self.counts
 
     # -- asking ----------------------------------------------------------------------------
@@ -201,10 +211,25 @@ class _Batch:
         self.next_at[site.pk] = at + site.effective_gap_s
         return at - now
 
-    def _may_visit(self, monitor: Monitor, now: datetime) -> bool:
+    def _follow(self, fetcher: _Fetcher) -> None:
+        """Ask for the documents behind the links that were found, each when its site's turn has come."""
+        now = timezone.now()
+        pks, self.unfollowed = self.unfollowed, []
+        for pk in pks:
+            monitor, link = self.monitors[pk], self.links[pk]
+            if following.is_same_host(monitor, link) and not self._may_visit(monitor, now, url=link.target):
+                continue
+            try:
+                request = _plain_request(monitor, now=now)
+            except (SecretError, ValidationError) as error:
+                self._handle(rendering.unresolved(monitor, error, now=now))
+                continue
+            fetcher.add(following.request_to(link, request), self._turn(monitor.site))
+
+    def _may_visit(self, monitor: Monitor, now: datetime, *, url: str = "") -> bool:
         if monitor.is_sample:
             return True
-        decision = self.robots.decide(monitor.site, monitor.url, now=now)
+        decision = self.robots.decide(monitor.site, url or monitor.url, now=now)
         if decision.allowed:
             if decision.sentence and monitor.site.robots_policy == RobotsPolicy.WARN:
                 self.remarks[monitor.pk] = decision.sentence
@@ -212,7 +237,7 @@ class _Batch:
         self._handle(
             Failure(
                 key=monitor.pk,
-                url=monitor.url,
+                url=url or monitor.url,
                 reason=robots.DISALLOWED,
                 message=decision.sentence,
                 transient=False,
@@ -230,12 +255,19 @@ class _Batch:
                 self._learn_robots(-outcome.key, outcome, fetcher)
                 continue
             monitor = self.monitors[outcome.key]
-            if politeness.note(
+            if self._is_own(monitor) and politeness.note(
                 monitor.site, outcome, now=timezone.now(), through_proxy=bool(monitor.vantage.proxy_url)
             ):
                 # What was not asked for yet is given back, and due again when the site has had its rest.
                 fetcher.drop({pk for pk, other in self.monitors.items() if other.site_id == monitor.site_id})
             self._handle(outcome)
+            if self.unfollowed:
+                self._follow(fetcher)
+
+    def _is_own(self, monitor: Monitor) -> bool:
+        """Whether what comes now tells of the monitor's own site, and not of another that a link led to."""
+        link = self.links.get(monitor.pk)
+        return link is None or following.is_same_host(monitor, link)
 
     def _learn_robots(self, site_id: int, outcome: Outcome, fetcher: _Fetcher) -> None:
         site, now = self.sites[site_id], timezone.now()
@@ -314,7 +346,7 @@ class _Batch:
             for pk in order:
                 if self._left_s() > REQUEST_S:
                     self._render(self.monitors[pk], renderer)
-        for pk in list(self.escalated):  # no time was left for these
+        for pk in self.escalated.keys() - set(self.unfollowed):  # no time was left for these
             self._guarded(pk, lambda pk=pk: self._record(self.monitors[pk], self.escalated.pop(pk)))  # type: ignore[misc]
 
     def _render(self, monitor: Monitor, renderer: browser.Renderer) -> None:
@@ -359,11 +391,18 @@ class _Batch:
                 delay = float(math.ceil(wait + place * site.effective_gap_s))
                 if delay < self._left_s() - REQUEST_S:
                     try:
-                        request = request_for(self.monitors[pk], now=now)
+                        request = self._again(pk, now=now)
                     except (SecretError, ValidationError):
                         continue  # recorded as it is
                     waves.setdefault(delay, []).append(replace(request, etag="", last_modified=""))
         return sorted(waves.items())
+
+    def _again(self, pk: int, *, now: datetime) -> FetchRequest:
+        """The request that confirms what was found: of a document behind a link for the document alone."""
+        link = self.links.get(pk)
+        if link is None:
+            return request_for(self.monitors[pk], now=now)
+        return following.request_to(link, _plain_request(self.monitors[pk], now=now))
 
     def _handle(self, outcome: Outcome) -> None:
         """Judge one outcome, and record it or set it aside for a second look."""
@@ -388,6 +427,15 @@ class _Batch:
         now, rules = timezone.now(), self.rules[monitor.pk]
         if monitor.stage and not schedule.enter_stage(monitor.pk, self.token, "judge", now=now):
             raise StaleLeaseError(f"monitor {monitor.pk}")
+        if monitor.link_selector:
+            if monitor.pk not in self.links and (link := following.link_of(outcome, monitor.link_selector)):
+                self.links[monitor.pk] = link
+                self.unfollowed.append(monitor.pk)
+                if monitor.stage:  # while it waits it is no suspect
+                    schedule.enter_stage(monitor.pk, self.token, schedule.CAREFUL, now=now)
+                return
+            if monitor.pk in self.links:
+                outcome = following.document_of(outcome, self.links[monitor.pk])
         if monitor.pk in self.escalated:
             self._record(monitor, self._better(monitor, judge_capture(monitor, outcome, rules=rules, now=now)))
             return

@@ -21,11 +21,11 @@ from django.utils.translation import gettext as _
 
 from monitoring.fetching.errors import Refused
 from monitoring.fetching.guard import AddressPolicy, check_url
-from monitoring.models import Monitor, PageType, Renderer, SettingChange, Site, Team, Vantage
+from monitoring.models import DocumentKind, Monitor, PageType, Renderer, SettingChange, Site, Team, Vantage
 from monitoring.services import monitors, rendering
 from monitoring.services.egress import address_policy
 from monitoring.services.intervals import format_interval, parse_interval
-from monitoring.services.vetting import check_selector
+from monitoring.services.vetting import check_json_path, check_selector
 
 MAX_BYTES: Final = 1_000_000
 MAX_LINES: Final = 5_000
@@ -348,14 +348,14 @@ def _yes_no(setting: str, default: bool | None) -> Callable[[_Reader, str], dict
     return read
 
 
-def _css(setting: str) -> Callable[[_Reader, str], dict[str, Any]]:
+def _expression(setting: str, check: Callable[[str], None]) -> Callable[[_Reader, str], dict[str, Any]]:
     def read(reader: _Reader, text: str) -> dict[str, Any]:
         if len(text) > 400:
             raise ValidationError(
                 _("has %(found)d characters; at most %(most)d are kept.") % {"found": len(text), "most": 400}
             )
         if text:
-            check_selector(text)
+            check(text)
         return {setting: text}
 
     return read
@@ -378,6 +378,16 @@ def _steps(reader: _Reader, text: str) -> dict[str, Any]:
     return {"steps": rendering.check_steps(raw)}
 
 
+def _document_type(reader: _Reader, text: str) -> dict[str, Any]:
+    value = text.lower() or DocumentKind.AUTO.value
+    if value not in DocumentKind.values:
+        raise ValidationError(
+            _("“%(text)s” is no document type; expected one of %(known)s.")
+            % {"text": text[:40], "known": ", ".join(DocumentKind.values)}
+        )
+    return {"document_type": value}
+
+
 _COLUMNS: Final[dict[str, Callable[[_Reader, str], dict[str, Any]]]] = {
     "name": lambda reader, text: {},
     "url": _Reader.url,
@@ -385,9 +395,12 @@ _COLUMNS: Final[dict[str, Callable[[_Reader, str], dict[str, Any]]]] = {
     "team": _Reader.team,
     "vantage": _Reader.vantage,
     "renderer": _renderer,
-    "wait_selector": _css("wait_selector"),
+    "wait_selector": _expression("wait_selector", check_selector),
     "steps": _steps,
-    "main_selector": _css("main_selector"),
+    "main_selector": _expression("main_selector", check_selector),
+    "document_type": _document_type,
+    "json_path": _expression("json_path", check_json_path),
+    "link_selector": _expression("link_selector", check_selector),
     "interval": _span("interval", "interval_s", default=None),
     "min_interval": _span("min_interval", "min_interval_s", default=300),
     "max_interval": _span("max_interval", "max_interval_s", default=604_800),
@@ -411,6 +424,8 @@ def _together(values: dict[str, Any]) -> list[str]:
         problems.append(_("wait_selector: only a browser can wait; set renderer to browser."))
     if values.get("steps") and values.get("renderer") == Renderer.HTTP:
         problems.append(_("steps: only a browser does steps; set renderer to browser or auto."))
+    if values.get("json_path") and values.get("document_type") not in (DocumentKind.AUTO, DocumentKind.JSON):
+        problems.append(_("json_path: only JSON has paths; set document_type to json or auto."))
     return problems
 
 

@@ -19,6 +19,10 @@ from monitoring import storage
 from monitoring.detection import garbled
 from monitoring.detection.blocks import Block, Reading
 from monitoring.detection.diff import diff, rows_of
+from monitoring.detection.documents.faults import DocumentFault
+from monitoring.detection.documents.plain import read_plain
+from monitoring.detection.documents.reader import paired
+from monitoring.detection.documents.types import TEXTUAL, DocumentType
 from monitoring.detection.echoes import only_echoes
 from monitoring.detection.explain import CJK_NEGATION, NEGATIONS
 from monitoring.detection.fields import EditState, FieldEdit, FieldValue, compare_fields, contradictions, extract_fields
@@ -35,7 +39,7 @@ from monitoring.fetching.charset import decode_page
 from monitoring.fetching.politeness import retry_after_s
 from monitoring.models import Change, Monitor, MonitorState, Outcome, Renderer, Snapshot
 from monitoring.scheduling.core import hash01
-from monitoring.services import memories, validators
+from monitoring.services import documents, memories, validators
 from monitoring.services.findings import DETECTOR, Document, Finding, Fold
 from monitoring.services.rules import Rules
 from monitoring.services.showing import document_of, is_empty
@@ -188,6 +192,7 @@ class _Visit:
         self.first = first
         self.remarks: list[dict[str, Any]] = []
         self.raw = "" if capture.not_modified else hashlib.sha256(capture.body).hexdigest()
+        self.kind = documents.type_for(monitor, capture)
 
     # -- readings ------------------------------------------------------------------------
 
@@ -199,7 +204,12 @@ class _Visit:
     @cached_property
     def whole(self) -> Reading:
         """The capture as it is shown: with the nodes of fields."""
-        return self._read(self.capture, fields=True) if self.rules.field_selectors else self.reading
+        return self._read(self.capture, fields=True) if self._has_field_nodes else self.reading
+
+    @property
+    def _has_field_nodes(self) -> bool:
+        """Whether nodes of fields are left out of the judged reading; only pages of HTML have nodes."""
+        return bool(self.rules.field_selectors) and self.kind is DocumentType.HTML
 
     @cached_property
     def baseline(self) -> Reading:
@@ -210,7 +220,9 @@ class _Visit:
     @cached_property
     def values(self) -> dict[str, FieldValue]:
         """The fields on the page now."""
-        return extract_fields(self.capture.html, self.rules.specs) if self.rules.specs else {}
+        if not self.rules.specs or self.kind is not DocumentType.HTML:
+            return {}
+        return extract_fields(self.capture.html, self.rules.specs)
 
     @cached_property
     def edits(self) -> tuple[FieldEdit, ...]:
@@ -229,12 +241,13 @@ class _Visit:
         return tuple({"code": "contradiction", "text": c.text[:_REASON_TEXT], "data": {"name": c.name}} for c in found)
 
     def _read(self, capture: Capture, *, fields: bool) -> Reading:
-        if not capture.html:
-            return _digest_reading(capture, self.raw)
-        return _read(capture.html, self.monitor, self.rules, region=self.monitor.region_path, fields=fields)
+        source = documents.source_of(capture, self.kind, sha256=self.raw)
+        return documents.reading_of(source, self.monitor, self.rules, region=self.monitor.region_path, fields=fields)
 
     def _of_snapshot(self, snapshot: Snapshot, *, fields: bool) -> Reading:
-        return reading_of(snapshot, self.monitor, self.rules, region=self.monitor.region_path, fields=fields)
+        """A stored capture, read as this one is, and less what has no counterpart in it by its nature."""
+        stored = reading_of(snapshot, self.monitor, self.rules, region=self.monitor.region_path, fields=fields)
+        return paired(self.kind, stored, self.reading)
 
     # -- the gates -----------------------------------------------------------------------
 
@@ -245,7 +258,19 @@ class _Visit:
             return self._unchanged("not-modified")
         if _same_bytes(monitor, capture, self.raw):
             return self._unchanged("same-bytes")
+        if monitor.link_selector and capture.link is None:
+            return self._without_link()
         comparable = monitor.baseline is not None and not stale_baseline(monitor)
+        if expected := self._expected(comparable=comparable):
+            return self._other_type(expected)
+        try:
+            return self._looked_at(comparable=comparable)
+        except DocumentFault as fault:
+            return self._unreadable(fault)
+
+    def _looked_at(self, *, comparable: bool) -> Finding:
+        """What a document of the expected type comes to. Raises `DocumentFault` for one that can't be read."""
+        capture, monitor = self.capture, self.monitor
         same_text = comparable and capture.status < 400 and self._text_hash == monitor.baseline_text_hash
         if not same_text:
             quality = self._quality(compare=comparable)
@@ -273,12 +298,14 @@ class _Visit:
     def _text_hash(self) -> str:
         """The hash of the capture's text; skimmed when nothing else of the reading is wanted yet."""
         html, rules = self.capture.html, self.rules
-        if not html or "reading" in self.__dict__:
+        if not html or self.kind is not DocumentType.HTML or "reading" in self.__dict__:
             return text_hash(self.reading)
         return text_hash(skim(html, ignore_selectors=rules.ignore_selectors, field_selectors=rules.field_selectors))
 
     def _finding(self, outcome: Outcome, **more: Any) -> Finding:
         capture = self.capture
+        if reasons := self._told_besides():
+            more["reasons"] = (*more.get("reasons", ()), *reasons)
         return Finding(
             outcome=outcome,
             started_at=capture.started_at,
@@ -319,11 +346,14 @@ class _Visit:
 
     def _quality(self, *, compare: bool) -> Finding | None:
         """The finding of a page that must not be compared, or None for a good one."""
-        facts = page_facts(self.capture)
-        quality = assess(facts, self.reading, self.baseline if compare else None)
-        alone = quality if quality.is_good or not compare else assess(facts, self.reading)
+        facts = page_facts(self.capture, self.kind)
+        seen = documents.assessed(self.kind, self.reading)
+        # Data and documents may shrink to nothing; only a page that lost its text was probably not served.
+        beside = compare and self.kind is DocumentType.HTML
+        quality = assess(facts, seen, self.baseline if beside else None)
+        alone = quality if quality.is_good or not beside else assess(facts, seen)
         doubt: dict[str, Any] = {}
-        if compare and alone.is_good and (fault := self._garbled()):
+        if compare and self.kind in TEXTUAL and alone.is_good and (fault := self._garbled()):
             # Before the comparison with the baseline: garbled text looks like another page, or another language.
             quality, doubt = fault
         elif quality.is_good:
@@ -333,6 +363,10 @@ class _Visit:
             doubt = self._suspicion("doubt", quality.code)
             if doubt["confirmed"]:
                 return None
+        return self._bad(quality, doubt)
+
+    def _bad(self, quality: Quality, doubt: dict[str, Any]) -> Finding:
+        """The finding of a page that is not the page."""
         outcome = Outcome(quality.outcome)
         more: dict[str, Any] = {
             "reasons": _evidence(quality),
@@ -340,9 +374,8 @@ class _Visit:
             "detail": quality.sentence[:500],
             "retry_after_s": retry_after_s(self.capture.header("Retry-After"), now=self.now) or 0.0,
             **doubt,
+            **self._kept(),
         }
-        if self._worth_keeping():
-            more |= {"keep": Snapshot.Role.BLOCKED, "expires_at": self.now + BLOCKED_KEPT}
         if outcome is Outcome.GONE:
             more |= self._suspicion("gone", quality.code)
             if more["confirmed"]:
@@ -380,6 +413,116 @@ class _Visit:
         if wrong:
             sentence = f"The page is said to be in {now}, but its text is still in {was}."
         return Quality(State.ERROR, "charset-flip", sentence, (was, now)), doubt | {"confirmed": False}
+
+    # -- what is no document of the expected type -----------------------------------------
+
+    def _expected(self, *, comparable: bool) -> DocumentType | None:
+        """The type that was expected, where the capture is of another one."""
+        pinned = documents.pinned_type(self.monitor)
+        if pinned is not None:
+            return pinned if self.kind is not pinned else None
+        if not comparable or self.monitor.baseline is None:
+            return None
+        before = documents.type_of_snapshot(self.monitor.baseline, now=self.kind)
+        return before if self.kind is not before else None
+
+    def _other_type(self, expected: DocumentType) -> Finding:
+        """HTML yesterday, a PDF today: no change of the text, and believed only once it has held.
+
+        A page that was pinned to a type waits for a person for as long as that lasts.
+        """
+        bad = self._as_page()
+        if bad is not None:
+            return bad
+        text = f"The site sent {_TYPE_NAMES[self.kind]} where {_TYPE_NAMES[expected]} was expected."
+        data = {"expected": str(expected), "found": str(self.kind)}
+        more: dict[str, Any] = {"reason": "type-changed", "detail": text}
+        more["reasons"] = ({"code": "type-changed", "text": text, "data": data},)
+        if documents.pinned_type(self.monitor) is None:
+            more |= self._suspicion("type", f"{expected} {self.kind}")
+        if not more.get("confirmed"):
+            return self._finding(Outcome.ERROR, **self._kept(), **more)
+        try:
+            new = self._read_finding(
+                Outcome.CONTENT,
+                keep=Snapshot.Role.CHANGE,
+                rebase=True,
+                restart=True,
+                memory=Memory.start(self.capture.started_at).to_bytes(),
+                opens=Change.Kind.TYPE,
+                priority=self._priority(1),
+                fingerprint=to_hex(fingerprint(self.reading)),
+                **more,
+            )
+        except DocumentFault as fault:
+            return self._unreadable(fault)
+        return new
+
+    def _as_page(self) -> Finding | None:
+        """The finding of a block page, an error or a vanished page that came in place of a document; None for none."""
+        capture, text = self.capture, self.capture.html
+        is_page = bool(text) and documents.found_type(capture) is DocumentType.HTML
+        try:
+            reading = read(text) if is_page else read_plain(text) if text else documents.STAND_IN
+        except ValueError:
+            reading = documents.STAND_IN
+        facts = page_facts(capture, DocumentType.HTML if is_page else self.kind)
+        quality = assess(facts, reading)
+        if quality.is_good:
+            return None
+        self.__dict__["reading"] = reading  # what is told of a bad page comes from it
+        return self._bad(quality, {})
+
+    def _unreadable(self, fault: DocumentFault) -> Finding:
+        """A document that can't be read as its type: told, kept as evidence, never compared."""
+        bad = self._as_page()
+        if bad is not None:
+            return bad
+        reason = {"code": fault.code, "text": fault.sentence[:_REASON_TEXT], "data": {}}
+        return self._finding(
+            Outcome.ERROR, reason=fault.code[:40], detail=fault.sentence[:500], reasons=(reason,), **self._kept()
+        )
+
+    def _without_link(self) -> Finding:
+        """The page no longer has the link to the document; that is believed once it has held, like a page that is gone."""
+        bad = self._as_page()
+        if bad is not None:
+            return bad
+        text = (
+            f"The page has no link that {self.monitor.link_selector[:100]} matches, so there is no document to look at."
+        )
+        more: dict[str, Any] = {"reason": "link-missing", "detail": text, **self._kept()}
+        data = {"selector": self.monitor.link_selector[:100]}
+        more["reasons"] = ({"code": "link-missing", "text": text, "data": data},)
+        if self.monitor.baseline is None:
+            return self._finding(Outcome.ERROR, **more)
+        more |= self._suspicion("gone", "link-missing")
+        if more["confirmed"]:
+            more |= {"opens": Change.Kind.GONE, "priority": self._priority(1)}
+        return self._finding(Outcome.GONE, **more)
+
+    def _kept(self) -> dict[str, Any]:
+        """The capture kept as evidence, once a day."""
+        if not self._worth_keeping():
+            return {}
+        return {"keep": Snapshot.Role.BLOCKED, "expires_at": self.now + BLOCKED_KEPT}
+
+    def _told_besides(self) -> tuple[dict[str, Any], ...]:
+        """What a person should know besides the judgement: another link led here, or there is no text to compare."""
+        told: list[dict[str, Any]] = []
+        link, baseline = self.capture.link, self.monitor.baseline
+        before = baseline.link.get("target", "") if link is not None and baseline is not None else ""
+        if link is not None and before and before != link.target:
+            text = f"The link now leads to {link.target[:120]}; before it led to {before[:120]}."
+            told.append({"code": "link-changed", "text": text, "data": {"old": before[:300], "new": link.target[:300]}})
+        if self.kind in (DocumentType.PDF, DocumentType.FILE) and "reading" in self.__dict__:
+            size = len(self.capture.body)
+            text = documents.by_digest(self.kind, self.capture.content_type, size, self.reading.flags)
+            if text:
+                pages = next((f.detail for f in self.reading.flags if f.code in ("no-text", "pages-without-text")), "")
+                data = {"type": self.capture.content_type, "bytes": size, "pages": pages}
+                told.append({"code": "by-digest", "text": text[:_REASON_TEXT], "data": data})
+        return tuple(told)
 
     def _worth_keeping(self) -> bool:
         """Whether a bad page is kept as evidence: one a day."""
@@ -590,7 +733,7 @@ class _Visit:
 
     def _baseline_whole(self) -> Reading:
         assert self.monitor.baseline is not None  # noqa: S101 - `finding` sees to it
-        if not self.rules.field_selectors:
+        if not self._has_field_nodes:
             return self.baseline
         return self._of_snapshot(self.monitor.baseline, fields=True)
 
@@ -608,8 +751,10 @@ class _Visit:
         if change is None:
             return None
         try:
+            if documents.type_of_snapshot(change.prior, now=self.kind) is not self.kind:
+                return None
             prior = self._of_snapshot(change.prior, fields=False)
-            whole = self._of_snapshot(change.prior, fields=True) if self.rules.field_selectors else prior
+            whole = self._of_snapshot(change.prior, fields=True) if self._has_field_nodes else prior
         except storage.PayloadDamageError:
             logger.exception("change=%d its prior side is damaged", change.pk)
             return None
@@ -665,8 +810,8 @@ def settings_of(monitor: Monitor, rules: Rules) -> Settings:
     )
 
 
-def page_facts(capture: Capture) -> PageFacts:
-    """What the quality gate looks at besides the reading."""
+def page_facts(capture: Capture, kind: DocumentType = DocumentType.HTML) -> PageFacts:
+    """What the quality gate looks at besides the reading; only of a page it looks at the markup."""
     return PageFacts(
         status=capture.status,
         headers=dict(capture.headers),
@@ -674,7 +819,7 @@ def page_facts(capture: Capture) -> PageFacts:
         final_url=capture.final_url,
         content_type=capture.content_type,
         body_bytes=len(capture.body),
-        html=capture.html,
+        html=capture.html if kind is DocumentType.HTML else "",
     )
 
 
@@ -683,45 +828,25 @@ def reading_of(snapshot: Snapshot, monitor: Monitor, rules: Rules, *, region: st
 
     region: where the main text was last found. fields: whether the nodes of fields stay in.
     """
-    html = html_of(snapshot)
-    if not html:
-        return _digest_reading(snapshot, snapshot.payload.sha256)
-    return _read(html, monitor, rules, region=region, fields=fields)
+    try:
+        return documents.reading_of(documents.stored_source(snapshot), monitor, rules, region=region, fields=fields)
+    except DocumentFault as fault:
+        raise UnreadableError(fault.sentence) from fault
 
 
-def _read(html: str, monitor: Monitor, rules: Rules, *, region: str, fields: bool) -> Reading:
-    return read(
-        html,
-        main_selector=monitor.main_selector,
-        remembered_region=region,
-        ignore_selectors=rules.ignore_selectors,
-        field_selectors=() if fields else rules.field_selectors,
-    )
+class UnreadableError(storage.PayloadDamageError):
+    """Stored bytes no longer read as their type: with other settings, or another version of a reader."""
 
 
-def html_of(snapshot: Snapshot) -> str:
-    """The text of a stored capture, decoded as it was when it was taken. Raises `storage.PayloadDamageError`."""
-    body = storage.get(snapshot.payload)
-    if not is_text_type(snapshot):
-        return ""
-    if snapshot.rendered:
-        return body.decode("utf-8", "replace")
-    return decode_page(body, content_type="", override=snapshot.charset).text
-
-
-def is_text_type(snapshot: Snapshot) -> bool:
-    """Whether the stored bytes were text; a capture without a charset was kept for its digest."""
-    return bool(snapshot.charset) or snapshot.rendered
-
-
-def _digest_reading(source: Capture | Snapshot, sha256: str) -> Reading:
-    """A page of one line for bytes that can't be read as text, so that their change is seen and can be shown."""
-    size = len(source.body) if isinstance(source, Capture) else source.payload.size_bytes
-    kind = source.content_type or "unknown type"
-    if size == 0:
-        return Reading(blocks=())
-    text = f"A file of type {kind}, {size} bytes, SHA-256 {sha256}"
-    return Reading(blocks=(Block(text=text, tag="p", path="file", slot="file"),))
+_TYPE_NAMES: dict[DocumentType, str] = {
+    DocumentType.HTML: "a page (HTML)",
+    DocumentType.TEXT: "plain text",
+    DocumentType.JSON: "JSON",
+    DocumentType.XML: "XML",
+    DocumentType.FEED: "a feed",
+    DocumentType.PDF: "a PDF",
+    DocumentType.FILE: "a file",
+}
 
 
 def _say(document: Document) -> tuple[list[Any], ...]:

@@ -19,14 +19,15 @@ from monitoring.fetching.guard import check_url, parse
 from monitoring.models import Monitor, PageType, RobotsPolicy, SettingChange, Site, Team, Vantage
 from monitoring.services import hints, rendering
 from monitoring.services.egress import address_policy
-from monitoring.services.vetting import check_charset, check_proxy, check_selector
+from monitoring.services.vetting import check_charset, check_json_path, check_proxy, check_selector
 
 type Actor = User | AnonymousUser | None
 
 # What a person may set on a monitor. Everything else is the machine's, and a form or an API that names it is refused.
 MONITOR_SETTINGS = (
     "name", "url", "team", "page_type", "vantage", "confirm_vantage", "enabled",
-    "renderer", "wait_selector", "steps", "main_selector", "charset_override", "order_matters", "case_matters",
+    "renderer", "wait_selector", "steps", "main_selector", "charset_override", "document_type", "json_path",
+    "link_selector", "order_matters", "case_matters",
     "threshold", "cut", "weight",
     "interval_s", "min_interval_s", "max_interval_s",
 )  # fmt: skip
@@ -51,6 +52,9 @@ _NEW_BASELINE = {
     "steps": "steps changed",
     "main_selector": "main region changed",
     "charset_override": "character encoding changed",
+    "document_type": "document type changed",
+    "json_path": "JSON path changed",
+    "link_selector": "link changed",
 }
 _NEW_BASELINE_VANTAGE = {
     "country",
@@ -110,7 +114,7 @@ def add_monitor(
         created_by=person_of(actor), next_check_at=now, plan_reason="first", **settings,
     )  # fmt: skip
     monitor.site = site_for(monitor.url)
-    _check(monitor, ["main_selector", "wait_selector", "steps", "charset_override"])
+    _check(monitor, [*_VETTED, "steps", "charset_override"])
     try:
         with transaction.atomic():
             monitor.save()
@@ -407,10 +411,18 @@ def _switch(ids: Iterable[int], *, enabled: bool, actor: Actor) -> int:
     return count
 
 
+_VETTED = {
+    "main_selector": check_selector,
+    "wait_selector": check_selector,
+    "link_selector": check_selector,
+    "json_path": check_json_path,
+}
+
+
 def _check(monitor: Monitor, names: Iterable[str]) -> None:
-    for name in {"main_selector", "wait_selector"} & set(names):
+    for name in _VETTED.keys() & set(names):
         if text := getattr(monitor, name):
-            check_selector(text)
+            _VETTED[name](text)
     if "charset_override" in names:
         monitor.charset_override = check_charset(monitor.charset_override)
     if monitor.confirm_vantage_id is not None and monitor.confirm_vantage_id == monitor.vantage_id:

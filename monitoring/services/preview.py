@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,17 +14,18 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from monitoring.detection.blocks import Block, Region, Surface
+from monitoring.detection.documents.faults import DocumentFault
+from monitoring.detection.documents.types import DocumentType
 from monitoring.detection.fields import FieldSpec, FieldValue, extract_fields
 from monitoring.detection.fingerprint import fingerprint, to_hex
 from monitoring.detection.ignore import compile_pattern
 from monitoring.detection.normalise import mask
 from monitoring.detection.quality import assess
-from monitoring.detection.read import read
 from monitoring.fetching.capture import Capture, Exemption, Failure, FetchRequest, Hop, Limits, Outcome
 from monitoring.fetching.guard import AddressPolicy
 from monitoring.fetching.http import fetch
-from monitoring.models import Monitor, Renderer, Site, Vantage
-from monitoring.services import rendering, vantages
+from monitoring.models import DocumentKind, Monitor, Renderer, Site, Vantage
+from monitoring.services import documents, following, rendering, vantages
 from monitoring.services.egress import address_policy
 from monitoring.services.judge import page_facts
 from monitoring.services.rules import Rules
@@ -85,6 +87,8 @@ class Preview:
     duration_ms: int = 0
     size_bytes: int = 0
     content_type: str = ""
+    document_type: str = ""
+    link: str = ""
     charset: str = ""
     rendered: bool = False
     title: str = ""
@@ -126,6 +130,9 @@ def preview(
     steps: list[dict[str, Any]] | None = None,
     main_selector: str = "",
     charset: str = "",
+    document_type: str = DocumentKind.AUTO,
+    json_path: str = "",
+    link_selector: str = "",
     rules: Rules | None = None,
     site: Site | None = None,
     exemption: Exemption | None = None,
@@ -145,21 +152,28 @@ def preview(
         charset=charset,
         exemption=exemption,
     )
-    policy = policy or address_policy()
-    more: dict[str, Any] = {"url": url, "main_selector": main_selector, "rules": rules or Rules()}
+    asked = policy or address_policy()
+    monitor.main_selector, monitor.document_type = main_selector, document_type
+    monitor.json_path, monitor.link_selector = json_path, link_selector
+    more: dict[str, Any] = {"monitor": monitor, "rules": rules or Rules()}
+
+    def got(one: FetchRequest) -> Outcome:
+        return following.fetched(one, link_selector, lambda part: _fetched(part, asked))
+
     try:
         plain = replace(request, cookies=rendering.cookies_of(site))
         spec = None if renderer == Renderer.HTTP else rendering.spec_of(monitor, screenshot=False)
     except (SecretError, ValidationError) as error:
-        return _told(rendering.unresolved(monitor, error, now=timezone.now()), url=url)
+        return _told(rendering.unresolved(monitor, error, now=timezone.now()), **more)
     if not monitor.uses_browser:
-        seen = _told(_fetched(plain, policy), **more)
-        if spec is None or seen.quality != "blocked":
+        seen = _told(got(plain), **more)
+        if spec is None or (seen.quality != "blocked" and seen.reason != "link-missing"):
             return seen
-    return _told(_fetched(replace(request, render=spec), policy), **more)
+    return _told(got(replace(request, render=spec)), **more)
 
 
-def _told(outcome: Outcome, *, url: str, main_selector: str = "", rules: Rules | None = None) -> Preview:
+def _told(outcome: Outcome, *, monitor: Monitor, rules: Rules) -> Preview:
+    url = monitor.url
     if isinstance(outcome, Failure):
         return Preview(
             url=url,
@@ -169,7 +183,17 @@ def _told(outcome: Outcome, *, url: str, main_selector: str = "", rules: Rules |
             redirects=outcome.redirects,
             duration_ms=outcome.duration_ms,
         )
-    return _seen(outcome, url=url, main_selector=main_selector, rules=rules or Rules())
+    if monitor.link_selector and outcome.link is None and outcome.status < 400:
+        return Preview(
+            url=url,
+            problem=_("The page has no link that “%(selector)s” matches.") % {"selector": monitor.link_selector[:100]},
+            reason="link-missing",
+            final_url=outcome.final_url,
+            status=outcome.status,
+            redirects=outcome.redirects,
+            duration_ms=outcome.duration_ms,
+        )
+    return _seen(outcome, url=url, monitor=monitor, rules=rules)
 
 
 def _fetched(request: FetchRequest, policy: AddressPolicy) -> Outcome:
@@ -180,35 +204,34 @@ def _fetched(request: FetchRequest, policy: AddressPolicy) -> Outcome:
     return render(request, policy=policy, chromium_path=settings.CHROMIUM)
 
 
-def _seen(capture: Capture, *, url: str, main_selector: str, rules: Rules) -> Preview:
-    if not capture.is_text:
-        return Preview(
-            url=url,
-            final_url=capture.final_url,
-            status=capture.status,
-            content_type=capture.content_type,
-            size_bytes=len(capture.body),
-            problem=_("This is %(type)s, not a page of text; its bytes would be compared as a whole.")
-            % {"type": capture.content_type or _("a file")},
-            reason="not-text",
-        )
-    reading = read(
-        capture.html,
-        main_selector=main_selector,
-        ignore_selectors=rules.ignore_selectors,
-        field_selectors=rules.field_selectors,
-    )
-    quality = assess(page_facts(capture), reading, None)
-    shown = _shown(reading.blocks, rules.ignore_patterns)
-    values = extract_fields(capture.html, rules.specs) if rules.specs else {}
-    return Preview(
+def _seen(capture: Capture, *, url: str, monitor: Monitor, rules: Rules) -> Preview:
+    kind, pinned = documents.type_for(monitor, capture), documents.pinned_type(monitor)
+    found = Preview(
         url=url,
         final_url=capture.final_url,
         status=capture.status,
         redirects=capture.redirects,
         duration_ms=capture.duration_ms,
-        size_bytes=len(capture.body),
         content_type=capture.content_type,
+        document_type=str(DocumentKind(kind).label),
+        link=capture.link.target if capture.link else "",
+        size_bytes=len(capture.body),
+    )
+    if pinned is not None and kind is not pinned:
+        words = _("The site sent another type of document than the one that is pinned: %(found)s, not %(pinned)s.")
+        labels = {"found": DocumentKind(kind).label, "pinned": DocumentKind(pinned).label}
+        return replace(found, problem=words % labels, reason="type-changed")
+    try:
+        source = documents.source_of(capture, kind, sha256=hashlib.sha256(capture.body).hexdigest())
+        reading = documents.reading_of(source, monitor, rules)
+    except DocumentFault as fault:
+        return replace(found, problem=fault.sentence, reason=fault.code)
+    quality = assess(page_facts(capture, kind), documents.assessed(kind, reading), None)
+    shown = _shown(reading.blocks, rules.ignore_patterns)
+    is_page = kind is DocumentType.HTML
+    values = extract_fields(capture.html, rules.specs) if rules.specs and is_page else {}
+    return replace(
+        found,
         charset=capture.charset,
         rendered=capture.rendered,
         title=reading.title,
@@ -216,7 +239,7 @@ def _seen(capture: Capture, *, url: str, main_selector: str, rules: Rules) -> Pr
         quality=quality.outcome,
         quality_sentence=quality.sentence,
         region=reading.region_path,
-        region_how=_region_words(reading.region_how),
+        region_how=_region_words(reading.region_how) if is_page else "",
         warnings=tuple(_flag_words(flag.code, flag.detail) for flag in reading.flags),
         fields=tuple(_field(spec, values.get(spec.name)) for spec in rules.specs),
         blocks=shown,
@@ -312,6 +335,9 @@ def _flag_words(code: str, detail: str) -> str:
         "nodes-limited": _("The page has very many elements; some are read together."),
         "embedded-limited": _("Some documents inside the page are not read."),
         "text-lost": _("Some text of the page may not be read."),
+        "by-digest": _("This is no text; its bytes are compared as a whole, by their digest."),
+        "no-text": _("This PDF holds no text, as a scan does: the pictures of its pages are compared by digest."),
+        "pages-without-text": _("Some pages hold no text; their pictures are compared by digest."),
         "plaintext": _("The page switches to plain text; the rest is read as such."),
     }.get(code, code)
     return f"{words} ({detail})" if detail and code != "selector-missing" else words

@@ -32,7 +32,7 @@ from monitoring.models import (
     Snapshot,
     Vantage,
 )
-from monitoring.services import calibrate, hints, memories, rows, schedule, validators, vantages
+from monitoring.services import calibrate, documents, hints, memories, rows, schedule, validators, vantages
 from monitoring.services.alerts import important_field_changed
 from monitoring.services.findings import DETECTOR, PLACE, Document, Finding
 from monitoring.services.robots import DISALLOWED
@@ -194,6 +194,7 @@ def _snapshot(finding: Finding, monitor: Monitor, kept: Kept) -> Snapshot:
         region_path=reading.region_path[:1000] if reading else monitor.region_path,
         fields=_present(finding.fields),
         expires_at=finding.expires_at,
+        document_type=documents.type_for(monitor, capture),
         **_how_taken(capture, monitor.vantage),
     )
 
@@ -206,6 +207,7 @@ def _earlier_snapshot(finding: Finding, monitor: Monitor, payload: Payload, now:
         role=Snapshot.Role.CONFIRMATION,
         payload=payload,
         expires_at=finding.expires_at or now + CONFIRMATION_KEPT,
+        document_type=documents.type_for(monitor, finding.earlier),
         **_how_taken(finding.earlier, monitor.vantage),
     )
 
@@ -223,6 +225,7 @@ def _how_taken(capture: Capture, vantage: Vantage) -> dict[str, Any]:
         "peer_address": capture.peer_address[:60],
         "certificate_sha256": capture.certificate_sha256,
         "content_type": capture.content_type[:200],
+        "link": scrubbed(asdict(capture.link)) if capture.link else {},
         "charset": capture.charset[:40],
         "charset_source": capture.charset_source[:20],
         "rendered": capture.rendered,
@@ -293,7 +296,7 @@ def _monitor_values(
         values["last_audit_at"] = finding.started_at
     if finding.rebase and snapshot is not None:
         values |= _baseline_values(finding, snapshot)
-    elif finding.reason == "same-bytes" and finding.capture is not None:
+    elif finding.reason == "same-bytes" and finding.capture is not None and _is_baselines_address(monitor, finding):
         values |= _validators(finding.capture)
     if finding.good and finding.capture is not None and not finding.capture.not_modified:
         values["last_full_at"] = finding.started_at
@@ -354,6 +357,11 @@ def _baseline_values(finding: Finding, snapshot: Snapshot) -> dict[str, Any]:
         "rebaseline": "",
         **_validators(capture),
     }
+
+
+def _is_baselines_address(monitor: Monitor, finding: Finding) -> bool:
+    """Whether these validators come from the address they will be sent to; a link may lead to the same bytes elsewhere."""
+    return monitor.baseline is not None and monitor.baseline.final_url == finding.final_url
 
 
 def _validators(capture: Capture) -> dict[str, str]:
@@ -417,6 +425,9 @@ def _open(finding: Finding, monitor: Monitor, check: Check, snapshot: Snapshot |
     )
 
 
+_WITHOUT_DIFF = frozenset({Change.Kind.GONE, Change.Kind.REDIRECT, Change.Kind.TYPE})
+
+
 def _fold(waiting: Change, finding: Finding, check: Check, snapshot: Snapshot | None, now: datetime) -> Change:
     """Fold a newer capture into the change that waits: its prior side stays, the version rises."""
     fold = finding.fold if finding.fold and finding.fold.change == waiting.pk else None
@@ -429,8 +440,12 @@ def _fold(waiting: Change, finding: Finding, check: Check, snapshot: Snapshot | 
     }
     if waiting.state == Change.State.SNOOZED and waiting.snoozed_until is None:
         values["state"] = Change.State.OPEN  # it slept until the page changes again
-    if finding.opens in {Change.Kind.GONE, Change.Kind.REDIRECT}:
+    if finding.opens in _WITHOUT_DIFF:
         values["flags"] = sorted({*values["flags"], str(finding.opens)})
+        values["reasons"] = [*waiting.reasons, *check.reasons][:CHECK_REASONS]
+    elif waiting.kind == Change.Kind.TYPE:
+        # What changed in the document since it has its new type can't be shown against the prior side.
+        values |= {"new": snapshot, "check_row": check}
         values["reasons"] = [*waiting.reasons, *check.reasons][:CHECK_REASONS]
     elif fold is not None and fold.diff is None:
         # Back to the prior text: what was seen in between stays for the reviewer, marked.

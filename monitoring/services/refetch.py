@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -13,15 +14,15 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from monitoring.detection.blocks import Reading
+from monitoring.detection.documents.faults import DocumentFault
 from monitoring.detection.quality import assess
-from monitoring.detection.read import read
-from monitoring.fetching.capture import Capture, Failure
+from monitoring.fetching.capture import Capture, Failure, FetchRequest
 from monitoring.fetching.http import fetch
 from monitoring.models import CalibrationRun, Monitor
-from monitoring.services import calibrate, rendering
+from monitoring.services import calibrate, documents, following, rendering
 from monitoring.services.capture import request_for
 from monitoring.services.egress import address_policy
-from monitoring.services.judge import html_of, page_facts
+from monitoring.services.judge import page_facts
 from monitoring.services.robots import Book
 from monitoring.services.rules import Rules, rules_of
 from monitoring.services.secrets import SecretError
@@ -44,8 +45,10 @@ def work(run_id: int) -> str:
     rules = rules_of([monitor])[monitor.pk]
 
     def read_page(capture: Capture) -> Reading:
-        reading = _read(capture.html, monitor, rules)
-        quality = assess(page_facts(capture), reading, None)
+        kind = documents.type_for(monitor, capture)
+        source = documents.source_of(capture, kind, sha256=hashlib.sha256(capture.body).hexdigest())
+        reading = documents.reading_of(source, monitor, rules, region=monitor.region_path)
+        quality = assess(page_facts(capture, kind), documents.assessed(kind, reading), None)
         if not quality.is_good:
             raise ValueError(quality.sentence)
         return reading
@@ -91,21 +94,16 @@ def _waiting_first_looks() -> QuerySet[CalibrationRun]:
     return waiting.filter(basis=CalibrationRun.Basis.FIRST_LOOK).order_by("pk")
 
 
-def _read(html: str, monitor: Monitor, rules: Rules) -> Reading:
-    return read(
-        html,
-        main_selector=monitor.main_selector,
-        remembered_region=monitor.region_path,
-        ignore_selectors=rules.ignore_selectors,
-        field_selectors=rules.field_selectors,
-    )
-
-
 def _baseline(monitor: Monitor, rules: Rules) -> tuple[Reading, datetime] | None:
     """The capture that a first look follows, if it was taken moments ago: what differs from an older one may be a change."""
     if monitor.baseline is None or monitor.baseline.taken_at < timezone.now() - MOMENTS:
         return None
-    return _read(html_of(monitor.baseline), monitor, rules), monitor.baseline.taken_at
+    try:
+        stored = documents.stored_source(monitor.baseline)
+        reading = documents.reading_of(stored, monitor, rules, region=monitor.region_path)
+    except DocumentFault:
+        return None
+    return reading, monitor.baseline.taken_at
 
 
 def _fetch(monitor: Monitor) -> Capture | Failure:
@@ -118,6 +116,10 @@ def _fetch(monitor: Monitor) -> Capture | Failure:
         request = replace(request_for(monitor, now=now), etag="", last_modified="")
     except (SecretError, ValidationError) as error:
         return rendering.unresolved(monitor, error, now=now)
+    return following.fetched(request, monitor.link_selector, _asked)
+
+
+def _asked(request: FetchRequest) -> Capture | Failure:
     if request.render is not None:
         from monitoring.fetching.browser import render  # Playwright takes a while to import
 

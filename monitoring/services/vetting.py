@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
 from monitoring.detection import ignore
+from monitoring.detection.documents.jsonpath import JsonPathError, compile_path
 from monitoring.detection.fields import FieldSpec, FieldSpecError, validate_spec
 from monitoring.fetching.charset import registered
 from monitoring.fetching.errors import Refused
@@ -22,6 +23,14 @@ def check_selector(text: str) -> None:
     """Raise ValidationError where a CSS selector cannot be used to find a region or an element to wait for."""
     if fault := ignore.selector_fault(text):
         raise ValidationError(fault, code="selector")
+
+
+def check_json_path(text: str) -> None:
+    """Raise ValidationError where a path into JSON cannot be read."""
+    try:
+        compile_path(text)
+    except JsonPathError as error:
+        raise ValidationError(str(error), code="json-path") from error
 
 
 def check_ignore(*, kind: str, value: str) -> None:

@@ -232,6 +232,8 @@ def _measure(change: Change) -> str:
         return _("The page is gone.")
     if change.kind == Change.Kind.REDIRECT:
         return _("The page answers from a new address.")
+    if change.kind == Change.Kind.TYPE:
+        return _("The site sends another type of document.")
     if change.score is None or change.cut is None:
         return ""
     return _("Score %(score).2f against a cut of %(cut).2f.") % {"score": change.score, "cut": change.cut}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.auth import get_user_model
 from django.contrib.auth.decorators import login_not_required
 from django.core.signing import BadSignature
@@ -11,7 +13,11 @@ from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.http import require_GET
 
 from monitoring import storage
-from monitoring.models import Change
+from monitoring.detection.documents.faults import DocumentFault
+from monitoring.detection.documents.types import DocumentType
+from monitoring.models import Change, Monitor, Snapshot
+from monitoring.services import documents
+from monitoring.services.rules import Rules
 from review import frames
 
 
@@ -57,16 +63,32 @@ def frame(request: HttpRequest, token: str) -> HttpResponse:
         body = storage.get(snapshot.payload)
     except storage.StorageError:
         return _sentence(_("The stored bytes of this snapshot can't be read; the diff beside it is complete."), 404)
+    document = change.diff if isinstance(change.diff, dict) else {}
+    title = snapshot.title or change.monitor.name
+    try:
+        kind = documents.type_of_snapshot(snapshot)
+        if kind is not DocumentType.HTML:
+            return _sealed(_as_text(snapshot, document, side=ticket.side, title=title))
+    except DocumentFault as fault:
+        return _sentence(f"{_('This document cannot be shown as text.')} {fault.sentence}", 200)
     return _sealed(
         frames.prepare(
             body,
             charset=snapshot.charset,
             content_type=snapshot.content_type,
-            document=change.diff if isinstance(change.diff, dict) else {},
+            document=document,
             side=ticket.side,
-            title=snapshot.title or change.monitor.name,
+            title=title,
         )
     )
+
+
+def _as_text(snapshot: Snapshot, document: dict[str, Any], *, side: str, title: str) -> str:
+    """What is no page of HTML: the side of the diff with its marks; without a diff the whole text. Never the bytes."""
+    if document.get("blocks"):
+        return frames.extracted(document, side=side, title=title)
+    source = documents.stored_source(snapshot)
+    return frames.as_text(documents.reading_of(source, Monitor(), Rules(), fields=True), title=title)
 
 
 def nothing(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:

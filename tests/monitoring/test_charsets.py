@@ -17,7 +17,7 @@ from monitoring.detection.read import read
 from monitoring.fetching.charset import decode_page, registered
 from monitoring.models import Change, Monitor, MonitorState, Snapshot
 from monitoring.services import monitors, vetting
-from monitoring.services.judge import html_of
+from monitoring.services.documents import html_of
 from tests.monitoring.conftest import later, visit
 from tests.monitoring.site import LocalSite, Page
 from tests.monitoring.test_confirmation import codes

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from monitoring.detection.blocks import Block, Reading, Surface
+from monitoring.detection.blocks import Block, Reading, Surface, page_of
 from monitoring.detection.diff.chips import scrub, with_chips
 from monitoring.detection.diff.pairing import PAIRED_LIKENESS, pair_blocks
 from monitoring.detection.diff.telling import say
@@ -354,7 +354,7 @@ def _segments(row: _Row, block: Block) -> list[Segment]:
 
 
 def _block(op: str, block: Block, old: int | None, new: int | None) -> BlockRow:
-    return {
+    row: BlockRow = {
         "op": op,
         "tag": block.tag,
         "heading": block.heading,
@@ -368,6 +368,9 @@ def _block(op: str, block: Block, old: int | None, new: int | None) -> BlockRow:
         "left_out": "",
         "segments": [],
     }
+    if page := page_of(block.path):
+        row["page"] = page
+    return row
 
 
 def _clipped(segments: list[Segment], limit: int) -> tuple[list[Segment], int]:

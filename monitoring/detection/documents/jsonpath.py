@@ -17,8 +17,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 MOST_STEPS: Final = 50
-MOST_FOUND: Final = 100_000
-MOST_VISITED: Final = 1_000_000
+MOST_FOUND: Final = 50_000
+MOST_VISITED: Final = 300_000
 
 type Json = Any  # what `json.loads` gives: there is no closed type for it
 type Key = str | int
@@ -93,7 +93,7 @@ def _bracket(path: str, at: int) -> tuple[tuple[Key | slice | None, ...], int]:
 
 
 def select(value: Json, path: str) -> list[tuple[tuple[Key, ...], Json]]:
-    """The values at a path, each with the keys that lead to it, in the document's order; at most 100,000."""
+    """The values at a path, each with the keys that lead to it, in the document's order; at most 50,000."""
     found: list[tuple[tuple[Key, ...], Json]] = [((), value)]
     visited = 0
     for step in compile_path(path):

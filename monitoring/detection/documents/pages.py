@@ -18,11 +18,12 @@ from .plain import glued, goes_on, width_of
 
 _EDGE_LINES: Final = 2
 _RUNNING_SHARE: Final = 0.6
+_WORD: Final = r"(?:page|seite|p\.|s\.|pagina|página|strona|sida|side|стр\.?)"
+_OF: Final = r"(?:\s*(?:/|of|von|de|di|van|z|av|af|sur|из|\uff0f)\s*\d{1,4})"
 _PAGE_NUMBER: Final = re.compile(
-    r"(?:\W*(?:page|seite|p\.|s\.|pagina|página|strona|sida|side)\W*)?\d{1,4}"
-    r"(?:\s*(?:/|of|von|de|di|van|z|av|af|sur|\uff0f)\s*\d{1,4})?\W*|第?\s*\d{1,4}\s*(?:页|頁|ページ)",
-    re.IGNORECASE,
+    rf"(?:\W*{_WORD})?\W*\d{{1,4}}{_OF}?\W*|\W*第?\s*\d{{1,4}}\s*(?:页|頁|ページ)\W*", re.IGNORECASE
 )
+_NUMBERED: Final = re.compile(rf"\W*\b{_WORD}\s*\d{{1,4}}{_OF}?|\s*\b\d{{1,4}}\s*/\s*\d{{1,4}}\b", re.IGNORECASE)
 _DIGITS: Final = re.compile(r"\d+")
 _HYPHENS: Final = str.maketrans(
     {"\ufffe": "\u00ad", "\x02": "\u00ad"}
@@ -31,7 +32,7 @@ _HYPHENS: Final = str.maketrans(
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page: its text as lines, and for a page without text the digests of its pictures."""
+    """One page: its text as lines, and for a page without text digests of its pictures and drawings."""
 
     text: str
     pictures: tuple[str, ...] = ()
@@ -48,7 +49,10 @@ class Pages:
 
 
 def read_pages(document: Pages) -> Reading:
-    """The pages as one text. A page without text is one block with the digest of its pictures, and a flag says so."""
+    """The pages as one text. A page without text is one block with the digest of its pictures, and a flag says so.
+
+    A running head or foot stands once, at the end; page numbers are no text.
+    """
     drafting = Drafting()
     pages = [_lines(page.text) for page in document.pages]
     running = _running(pages)
@@ -64,8 +68,10 @@ def read_pages(document: Pages) -> Reading:
             before = ""
             continue
         for at, line in enumerate(lines):
-            if _at_edge(at, len(lines)) and (_key(line) in running or _PAGE_NUMBER.fullmatch(line.strip())):
-                heads.setdefault(_key(line), (number, line))
+            if _at_edge(at, len(lines)) and _PAGE_NUMBER.fullmatch(line.strip()):
+                continue  # where a page stands is told of each of its blocks
+            if _at_edge(at, len(lines)) and _key(line) in running:
+                heads.setdefault(_key(line), (number, _NUMBERED.sub("", line)))
                 continue
             if before and goes_on(before, line, width=width):
                 texts[-1] = (texts[-1][0], glued(texts[-1][1], line))
@@ -77,7 +83,8 @@ def read_pages(document: Pages) -> Reading:
     for key, (number, line) in heads.items():
         drafting.add(line, on_page(number), place=f"pdf/running/{key[:80]}", region=Region.FURNITURE)
     if bare:
-        drafting.flags.append(Flag("pages-without-text", _told(bare)))
+        whole = len(bare) == len(pages)
+        drafting.flags.append(Flag("no-text" if whole else "pages-without-text", _told(bare)))
     if document.cut or document.total > len(document.pages):
         drafting.flags.append(Flag("size-limited", f"{len(document.pages)} of {document.total} pages read"))
     return drafting.reading(title=document.title)
