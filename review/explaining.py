@@ -13,7 +13,7 @@ from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
 from review import field_words, wording
-from review.visits import VENDORS
+from review.visits import VENDORS, WHY
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +308,8 @@ def _told(reason: Mapping[str, Any]) -> Sentence:
     code, data, text = str(reason.get("code", "")), reason.get("data") or {}, str(reason.get("text", ""))
     if code in TOLD:
         return TOLD[code](data)
+    if code in WHY:
+        return Sentence("", WHY[code]().rstrip("."))
     if code == "field":
         return _field(text, data)
     if code == "contradiction":

@@ -24,6 +24,9 @@ from typing import Any
 
 from monitoring.detection.blocks import Block, Reading, Surface
 from monitoring.detection.diff import apply, diff, rows_of
+from monitoring.detection.documents.faults import DocumentFault
+from monitoring.detection.documents.reader import read_text
+from monitoring.detection.documents.types import DocumentType, type_of
 from monitoring.detection.joint import choose_jointly
 from monitoring.detection.judge import judge
 from monitoring.detection.judgement import Settings
@@ -82,7 +85,10 @@ def one_page(name: str, page: Page) -> Told:
     if refused := _refused(page):
         return Told(name=name, refused=refused)
     decoded = decode_page(page.body, content_type=page.content_type)
-    reading = read(decoded.text)
+    try:
+        reading = _read(page, decoded.text)
+    except DocumentFault as fault:
+        return Told(name=name, quality="error", flags=(fault.code,), text=fault.sentence)
     quality = assess(_facts(page, decoded.text), reading, None)
     flags = [flag.code for flag in reading.flags] + (["damaged"] if "\ufffd" in decoded.text else [])
     return Told(
@@ -100,7 +106,19 @@ def edited_page(name: str, page: Page) -> Told:
     if refused := _refused(page):
         return Told(name=name, refused=refused)
     html = decode_page(page.body, content_type=page.content_type).text
+    if _type_of(page, html) is not DocumentType.HTML:
+        return Told(name=name, refused="not-a-page")
     return _judged(name, read(html), read(_edited(html)))
+
+
+def _type_of(page: Page, text: str) -> DocumentType:
+    return type_of(sniffed(page.body, media_type(page.content_type))[0], text)
+
+
+def _read(page: Page, text: str) -> Reading:
+    """The page as what it is."""
+    kind = _type_of(page, text)
+    return read(text) if kind is DocumentType.HTML else read_text(kind, text)
 
 
 def two_pages(name: str, before: Page, after: Page) -> Told:

@@ -179,8 +179,8 @@ def as_expected(expect: str, told: Told) -> bool:
             return told.kind in ("none", "noise") if told.kind else read_whole
         case "CHANGE":
             return told.kind == "content" if told.kind else read_whole
-        case "ERROR":  # entities are never resolved; a failing status is no page
-            return told.quality != "good" or not any(word in told.text for word in ("root:", "haha"))
+        case "ERROR":  # entities are refused; a failing status is no page
+            return told.quality != "good" and not any(word in told.text for word in ("root:", "haha"))
         case "INERT":
             return not told.ended
         case _:

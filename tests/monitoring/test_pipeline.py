@@ -555,11 +555,11 @@ def test_a_snapshot_keeps_what_proof_will_need(watch: Watch, site: LocalSite) ->
 
 
 def test_a_file_that_is_no_text_is_compared_by_its_digest(watch: Watch, site: LocalSite) -> None:
-    monitor = watch("/a.pdf")
-    site.put("/a.pdf", "%PDF-1.7 first edition", Content_Type="application/pdf")
+    monitor = watch("/a.zip")
+    site.put("/a.zip", "PK\x03\x04 first edition", Content_Type="application/zip")
     visit(monitor)
     assert visit(monitor).outcome == "none"
-    site.put("/a.pdf", "%PDF-1.7 second edition", Content_Type="application/pdf")
+    site.put("/a.zip", "PK\x03\x04 second edition", Content_Type="application/zip")
 
     check = visit(monitor)
 

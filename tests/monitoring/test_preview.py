@@ -29,6 +29,7 @@ ANSWERS: dict[str, tuple[int, dict[str, str], bytes]] = {
     "/moved": (302, {"Location": "/page"}, b""),
     "/inside": (302, {"Location": "http://10.0.0.1/"}, b""),
     "/gone": (404, {"Content-Type": "text/html"}, b"<h1>Page not found</h1><p>Sorry, there is nothing here.</p>"),
+    "/paper.zip": (200, {"Content-Type": "application/zip"}, b"PK\x03\x04 x"),
     "/paper.pdf": (200, {"Content-Type": "application/pdf"}, b"%PDF-1.7 x"),
     "/blocked": (403, {"Content-Type": "text/html"}, b"<h1>Access denied</h1><p>Verify you are human.</p>"),
     "/xss": (
@@ -194,10 +195,17 @@ def test_a_page_that_could_be_no_baseline_says_why(path: str, quality: str, site
 
 
 def test_a_file_that_is_no_page_is_said_to_be_one(site: str, vantage: Vantage) -> None:
+    seen = preview(url=f"{site}/paper.zip", vantage=vantage)
+
+    assert (seen.good, seen.document_type) == (True, "file, by its digest")
+    assert any("by their digest" in warning for warning in seen.warnings)
+
+
+def test_a_pdf_that_cannot_be_read_says_why(site: str, vantage: Vantage) -> None:
     seen = preview(url=f"{site}/paper.pdf", vantage=vantage)
 
-    assert seen.reason == "not-text"
-    assert "application/pdf" in seen.problem
+    assert seen.reason == "pdf-broken"
+    assert "damaged" in seen.problem
 
 
 @pytest.mark.django_db

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from urllib.parse import urlsplit
 
 import pytest
@@ -16,6 +17,7 @@ from monitoring import storage
 from monitoring.models import Change
 from review import frames
 from tests.factories import make_change, make_monitor, make_snapshot
+from tests.pdfs import make_pdf
 from tests.review.conftest import SignIn
 
 HOSTILE = b"""<!doctype html><html lang="en"><head><title>T</title><base href="https://evil.example/">
@@ -234,3 +236,43 @@ def test_a_snapshot_of_another_change_is_not_shown(change: Change, analyst: User
     ticket = frames.Ticket(analyst.pk, change.pk, other.prior_id, "-")
 
     assert Client().get(urlsplit(frames.frame_url(ticket)).path, HTTP_HOST=FRAME_HOST).status_code == 404
+
+
+SVG = b"<svg xmlns='http://www.w3.org/2000/svg'><script>top.PWNED=1</script><text>terms</text></svg>"
+
+
+@pytest.mark.parametrize(
+    ("body", "facts", "shown"),
+    [
+        (make_pdf([["<script>alert(1)</script>"], ["Annex"]]), {"content_type": "application/pdf"},
+         ["Page 1", "<script>alert(1)</script>", "Page 2", "Annex"]),
+        (b'{"fee": "<img src=x onerror=alert(1)>"}', {"content_type": "application/json", "charset": "utf-8"},
+         ["fee: <img src=x onerror=alert(1)>"]),
+        (b"<rss><channel><title>N</title><item><title>One</title></item></channel></rss>",
+         {"content_type": "application/rss+xml", "charset": "utf-8"}, ["N", "One"]),
+        (SVG, {"content_type": "image/svg+xml"}, [f"A file of type image/svg+xml, {len(SVG)} bytes, SHA-256 {hashlib.sha256(SVG).hexdigest()}"]),
+        (b"%PDF-1.7", {"content_type": "application/pdf"},
+         ["This document cannot be shown as text. The PDF is damaged and cannot be read. To compare it by its bytes, set the document type to “file”."]),
+    ],
+    ids=["pdf", "json", "feed", "svg", "broken pdf"],
+)  # fmt: skip
+def test_a_document_that_no_diff_shows_is_its_text_and_never_its_bytes(
+    team: object, analyst: User, body: bytes, facts: dict[str, str], shown: list[str]
+) -> None:
+    monitor = make_monitor()
+    prior = make_snapshot(monitor, payload=storage.put(body), **facts)
+    change = make_change(monitor, prior=prior, kind=Change.Kind.TYPE, diff={})
+
+    response = Client().get(path_for(change, analyst), HTTP_HOST=FRAME_HOST)
+
+    assert response["Content-Type"] == "text/html; charset=utf-8"
+    soup = BeautifulSoup(response.content, "html.parser")
+    assert [p.get_text() for p in soup.body.find_all(["p", "h1", "h3"])] == shown  # type: ignore[union-attr]
+    assert soup.find(["script", "img", "svg"]) is None
+
+
+def test_the_pages_of_a_pdf_stand_beside_its_marks() -> None:
+    blocks = [{**DOCUMENT["blocks"][0], "page": 2}]  # type: ignore[dict-item]
+    soup = BeautifulSoup(frames.extracted({"blocks": blocks}, side="-", title="T"), "html.parser")
+
+    assert [p.get_text() for p in soup.find_all("p")] == ["Page 2", "We will not share it."]

@@ -46,12 +46,22 @@ def _entry(entry: Element, drafting: Drafting) -> None:
     title = _plain(_first_text(entry, *_TITLE))
     place = f"feed/entry[{_first_text(entry, 'guid', 'id') or entry.attributes.get('about') or link or title}]"
     hrefs = tuple(filter(None, (link_target(link),))) if link else ()
-    drafting.add(title or "(no title)", "feed/entry/title", tag="h3", heading=3, place=f"{place}/title", hrefs=hrefs)
+    drafting.add(
+        title or "(no title)",
+        "feed/entry/title",
+        tag="h3",
+        heading=3,
+        list_id=0,
+        place=f"{place}/title",
+        hrefs=hrefs,
+    )
     if hrefs:
-        drafting.add(hrefs[0], "feed/entry/title", tag="a", place=f"{place}/link", surface=Surface.LINK, hrefs=hrefs)
-    drafting.add(_first_text(entry, *_DATES), "feed/entry/date", place=f"{place}/date")
+        drafting.add(
+            hrefs[0], "feed/entry/title", tag="a", list_id=0, place=f"{place}/link", surface=Surface.LINK, hrefs=hrefs
+        )
+    drafting.add(_first_text(entry, *_DATES), "feed/entry/date", list_id=0, place=f"{place}/date")
     for paragraph in _paragraphs(entry.first(*_TEXTS)):
-        drafting.add(paragraph, "feed/entry/text", place=f"{place}/text")
+        drafting.add(paragraph, "feed/entry/text", list_id=0, place=f"{place}/text")
 
 
 def _first_text(element: Element, *names: str) -> str:

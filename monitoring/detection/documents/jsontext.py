@@ -124,23 +124,26 @@ class _Json(Drafting):
         super().__init__()
         self._lists = 0
 
-    def value(self, value: Json, label: str, place: str) -> None:
-        """The blocks of a value. `label` is what a reader sees before it, `place` where it stands."""
+    def value(self, value: Json, label: str, place: str, *, list_id: int = -1) -> None:
+        """The blocks of a value. `label` is what a reader sees before it, `place` where it stands.
+
+        `list_id` is that of the list around it: its parts may come in another order.
+        """
         if _is_simple(value):
-            self._leaf(value, label, place)
+            self._leaf(value, label, place, list_id=list_id)
         elif isinstance(value, dict):
             for key, inner in value.items():
-                self.value(inner, member(label, key), member(place, key))
+                self.value(inner, member(label, key), member(place, key), list_id=list_id)
         else:
             self._list(value, f"{label}[]", f"{place}[]")
 
-    def _leaf(self, value: Json, label: str, place: str, *, list_id: int = -1) -> None:
+    def _leaf(self, value: Json, label: str, place: str, *, list_id: int, tag: str = "p") -> None:
         text = _shown(value)
         for part in re.split(r"\n\s*\n", text) if isinstance(value, str) else (text,):
             self.add(
                 f"{label}: {part}" if label and label != "[]" else part,
                 place_path("json", place),
-                tag="li" if list_id >= 0 else "p",
+                tag=tag,
                 place=place,
                 list_id=list_id,
             )
@@ -151,9 +154,9 @@ class _Json(Drafting):
         names = _names(values)
         for at, value in enumerate(values):
             if _is_simple(value):
-                self._leaf(value, label, place, list_id=own)
+                self._leaf(value, label, place, list_id=own, tag="li")
             elif names is not None:
-                self.value(value, f"{label[:-1]}{names[at]}]", f"{place[:-1]}{names[at]}]")
+                self.value(value, f"{label[:-1]}{names[at]}]", f"{place[:-1]}{names[at]}]", list_id=own)
             elif (row := _row(value)) is not None:
                 self.add(
                     f"{label}: {row}" if label != "[]" else row,

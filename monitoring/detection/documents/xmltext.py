@@ -44,8 +44,8 @@ class _Xml(Drafting):
         super().__init__()
         self._lists = 0
 
-    def inside(self, element: Element, label: str, place: str) -> None:
-        """The blocks of what stands in an element."""
+    def inside(self, element: Element, label: str, place: str, *, around: int = -1) -> None:
+        """The blocks of what stands in an element; `around` is the list that it is a part of, if any."""
         if element.attributes and label == "":
             self.add(_named(element, element.name, ""), f"xml/{place}", place=place)
         children = element.children
@@ -60,7 +60,7 @@ class _Xml(Drafting):
             step = f"{label}/{child.name}" if label else child.name
             spot = f"{place}/{child.name}"
             several = counts[child.name] > 1
-            list_id, tag = (own, "li") if several else (-1, "p")
+            list_id, tag = (own, "li") if several else (around, "p")
             if not child.children or child.own_text:
                 self.add(_named(child, step, child.text), place_path("xml", spot), tag=tag, place=spot, list_id=list_id)
             elif several and names[child.name] is None and (row := _row(child)):
@@ -68,8 +68,10 @@ class _Xml(Drafting):
             else:
                 mark = f"[{(names[child.name] or [])[at] if names[child.name] else at}]" if several else ""
                 if child.attributes:
-                    self.add(_named(child, step + mark, ""), place_path("xml", spot), place=spot + mark)
-                self.inside(child, step + mark, spot + mark)
+                    self.add(
+                        _named(child, step + mark, ""), place_path("xml", spot), place=spot + mark, list_id=list_id
+                    )
+                self.inside(child, step + mark, spot + mark, around=list_id)
 
 
 def _names(elements: list[Element]) -> list[str] | None:
