@@ -283,6 +283,7 @@ class _Child:
         adopt_orphans()
         self.realm = realm
         self.served = 0
+        self._seen: set[int] = set()  # processes of the browser, also such as have died or lost their parents since
         self._folder = Folder()
         try:
             self._log = (self._folder.path / "log").open("w+b")
@@ -311,7 +312,9 @@ class _Child:
                     reason="timeout",
                     transient=True,
                 )
-            if sum(map(memory_bytes, descendants(self._process.pid))) > _MAX_MEMORY_BYTES:
+            family = descendants(self._process.pid)
+            self._seen.update(family)
+            if sum(map(memory_bytes, family)) > _MAX_MEMORY_BYTES:
                 raise TooLarge("The page makes the browser use more memory than allowed.")
 
         try:
@@ -336,6 +339,7 @@ class _Child:
         """
         folder = str(self._folder.path)
         family = {*descendants(self._process.pid), *naming(folder)}
+        known = family | self._seen | {self._process.pid}
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         # Twice: what was being started while the first list was made is on the second.
@@ -345,7 +349,7 @@ class _Child:
                     os.kill(pid, signal.SIGKILL)
             family |= pids
         self._process.wait()
-        reap(family | {self._process.pid})
+        reap(family | known)
         for pipe in (self._process.stdin, self._process.stdout, self._log):
             if pipe is not None:
                 with suppress(OSError):

@@ -106,11 +106,16 @@ def reap(pids: Iterable[int]) -> None:
 
 
 def _reap_strays(family: set[int]) -> None:
-    """Reap what a browser started and lost before we looked: ours by adoption, and of one of its sessions."""
+    """Reap what a browser started and lost before we looked: ours by adoption, and of another session than our own.
+
+    Leaders of a session are left alone unless known: they may be a child that somebody else here waits for.
+    """
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, ValueError, IndexError):
             state, parent, _group, session = entry.read_text("utf-8", "replace").rpartition(")")[2].split()[:4]
-            if state == "Z" and int(parent) == os.getpid() and int(session) in family:
+            if state != "Z" or int(parent) != os.getpid() or int(session) == os.getsid(0):
+                continue
+            if session != entry.parent.name or int(session) in family:
                 os.waitpid(int(entry.parent.name), os.WNOHANG)
 
 
@@ -144,12 +149,14 @@ def memory_bytes(pid: int) -> int:
 
 
 def naming(folder: str) -> list[int]:
-    """Processes with this folder in their command line, where the system tells (Linux)."""
+    """Processes with this folder in their command line or environment, where the system tells (Linux)."""
     found: list[int] = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            if folder.encode() in entry.read_bytes():
-                found.append(int(entry.parent.name))
+    for entry in Path("/proc").glob("[0-9]*"):
+        for part in ("cmdline", "environ"):
+            with suppress(OSError):
+                if folder.encode() in (entry / part).read_bytes():
+                    found.append(int(entry.name))
+                    break
     return found
 
 

@@ -25,16 +25,17 @@ _BETWEEN_S = 0.3  # after a step the page is given this long without traffic bef
 
 _NOTICE_S = 1.0  # notices come a little after the page
 
-# Whether an element, or one of the boxes around it, speaks of cookies or consent; boxes that hold much else don't count.
+# Whether an element, or one of the boxes around it, speaks of cookies or consent. The page itself is no such box (a
+# frame's may be: many notices come in one), and neither is one that holds much else.
 _IS_NEAR_CONSENT = """
 (element, words) => {
   const speaks = new RegExp(words, "i");
-  for (let box = element, n = 0; box && n < 10; n++) {
-    const text = box.innerText || "";
+  for (let box = element, n = 0; box && n < 12; n++) {
+    if (window === window.top && /^(BODY|HTML|MAIN|ARTICLE)$/.test(box.nodeName)) return false;
+    const text = (box instanceof ShadowRoot ? box.textContent : box.innerText) || "";
     if (text.length > 6000) return false;
     if (speaks.test(text)) return true;
-    const root = box.getRootNode();
-    box = box.parentElement || (root instanceof ShadowRoot ? root.host : null);
+    box = box instanceof ShadowRoot ? box.host : box.parentNode;
   }
   return false;
 }

@@ -373,7 +373,7 @@ async def _read(visit: Visit, context: BrowserContext, host: BrowserHost) -> Res
     actor = Actor(page, secrets, left_s=lambda: visit.left_s(reserve=RESERVE_S), is_quiet=visit.is_quiet)
     await _get_in(visit, context, page, actor, host)
     visit.begin()
-    await page.goto(job.url, wait_until="domcontentloaded", timeout=visit.left_s(reserve=RESERVE_S) * 1000)
+    await _go(visit, page, job.url)
     _check_document(visit)
     try:
         await actor.work(job.spec.steps, home=job.url)
@@ -383,6 +383,16 @@ async def _read(visit: Visit, context: BrowserContext, host: BrowserHost) -> Res
             raise
         return await _evidence_of(error, visit, page, cdp, actor)
     return await _taken(visit, page, cdp, actor)
+
+
+async def _go(visit: Visit, page: Page, url: str) -> None:
+    """Open this address; a page that leads on by itself meanwhile is followed."""
+    try:
+        await page.goto(url, wait_until="domcontentloaded", timeout=visit.left_s(reserve=RESERVE_S) * 1000)
+    except BrowserError as error:
+        if "interrupted by another navigation" not in error.message:
+            raise
+        await page.wait_for_load_state("domcontentloaded", timeout=visit.left_s(reserve=RESERVE_S) * 1000)
 
 
 async def _get_in(visit: Visit, context: BrowserContext, page: Page, actor: Actor, host: BrowserHost) -> None:
@@ -396,7 +406,7 @@ async def _get_in(visit: Visit, context: BrowserContext, page: Page, actor: Acto
     if not access.login_url or access.realm in host.states:
         return
     url = vet(access.login_url, visit.job.policy, exemption=visit.job.exemption).url
-    await page.goto(url, wait_until="domcontentloaded", timeout=visit.left_s(reserve=RESERVE_S) * 1000)
+    await _go(visit, page, url)
     try:
         _check_document(visit)
         await actor.work(access.login_steps, home=url)
@@ -500,7 +510,8 @@ async def _quiet(visit: Visit) -> None:
 
 async def _serialised(visit: Visit, page: Page, cdp: CDPSession) -> str:
     """The document as HTML; asked again when the page goes elsewhere in between."""
-    for attempt in range(3):
+    for attempt in range(MAX_MOVES):
+        _check_moves(visit)
         try:
             tree = await cdp.send("Page.getFrameTree")
             world = await cdp.send(
@@ -519,7 +530,7 @@ async def _serialised(visit: Visit, page: Page, cdp: CDPSession) -> str:
             if isinstance(value, str):
                 return value
         except BrowserError:
-            if attempt == 2:
+            if attempt >= max(2, len(visit.hops)):  # it fails although the page stays where it is
                 raise
         await page.wait_for_load_state("domcontentloaded", timeout=visit.left_s() * 1000)
     raise FetchError("The page could not be read.", reason="renderer-failed", transient=True)
@@ -608,6 +619,7 @@ def _fault(error: BrowserError, visit: Visit) -> FetchError:
     if visit.proxy.over_budget:
         return TooLarge("The page loads more than is allowed.")
     try:
+        _check_moves(visit)
         _raise_trouble(visit)
     except FetchError as trouble:
         return trouble

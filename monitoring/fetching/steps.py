@@ -140,7 +140,7 @@ def _step(number: int, raw: object, check_selector: Callable[[str], str]) -> Ste
 
     if not isinstance(raw, dict):
         raise wrong('expected an object such as {"do": "click", "selector": "#more"}.')
-    if raw.get("do") not in set(Do):
+    if not isinstance(raw.get("do"), str) or raw["do"] not in set(Do):
         raise wrong(f"“do” is {str(raw.get('do'))[:40]!r}; expected one of {', '.join(Do)}.")
     do = Do(raw["do"])
     allowed, groups = _RULES[do]

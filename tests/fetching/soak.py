@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from monitoring.fetching.browser import PAGES_PER_BROWSER, Renderer
-from monitoring.fetching.browser_family import PREFIX, descendants, memory_bytes
+from monitoring.fetching.browser_family import PREFIX, descendants
 from monitoring.fetching.capture import Capture, RenderSpec
 from tests.fetching.rendering import allowing, html, make_request, running
 from tests.fetching.server import Answer, Request, response
@@ -116,11 +116,11 @@ def soak(renders: int, *, pages: int = PAGES_PER_BROWSER) -> Figures:
             elif f"Page {number} done visit 1<" not in outcome.html or not outcome.screenshot:
                 figures.failures.append(f"page {number} came incomplete, or saw another page's storage")
             figures.worker.append(_rss_bytes())
-            figures.family.append(sum(map(memory_bytes, descendants(os.getpid()))))
+            figures.family.append(sum(map(_own_bytes, descendants(os.getpid()))))
         renderer.close()
         figures.wall_s, figures.cpu_s = time.monotonic() - begun, _cpu_s() - cpu
         figures.renders, figures.browsers = renders, renderer.started
-    figures.left = [facts for pid in descendants(os.getpid()) if (facts := _facts(pid))]
+    figures.left = [facts for pid in descendants(os.getpid()) if (facts := facts_of(pid))]
     figures.folders = len(list(Path(tempfile.gettempdir()).glob(f"{PREFIX}*")))
     return figures
 
@@ -135,7 +135,17 @@ def _rss_bytes() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def _facts(pid: int) -> str:
+def _own_bytes(pid: int) -> int:
+    """Memory that a process made itself, without files it maps: those count by how many others map them just now."""
+    with suppress(OSError):
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii")
+        return sum(
+            int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith(("Pss_Anon:", "Pss_Shmem:"))
+        )
+    return 0
+
+
+def facts_of(pid: int) -> str:
     with suppress(OSError):
         return " ".join(Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").split()[:7])
     return ""
