@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -24,7 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from monitoring.fetching.browser_family import Folder, adopt_orphans, descendants, memory_bytes, naming, reap
+from monitoring.fetching.browser_family import Folder, adopt_orphans, descendants, finish, kill, memory_bytes, naming
 from monitoring.fetching.browser_pipe import Answer, PipeClosed, exchange
 from monitoring.fetching.capture import (
     Access,
@@ -338,18 +337,10 @@ class _Child:
         The browser leads a session of its own, and its crash reporter is nobody's child.
         """
         folder = str(self._folder.path)
-        family = {*descendants(self._process.pid), *naming(folder)}
-        known = family | self._seen | {self._process.pid}
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        # Twice: what was being started while the first list was made is on the second.
-        for pids in (family, {*naming(folder)} - family):
-            for pid in pids:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
-            family |= pids
+        family = {self._process.pid, *self._seen, *descendants(self._process.pid), *naming(folder)}
+        kill(family)
         self._process.wait()
-        reap(family | known)
+        finish(family | {*naming(folder)})
         for pipe in (self._process.stdin, self._process.stdout, self._log):
             if pipe is not None:
                 with suppress(OSError):

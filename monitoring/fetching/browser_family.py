@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 PREFIX = "tideline-render-"
@@ -50,9 +51,7 @@ def sweep(*, younger_s: float = _SETTLED_S) -> int:
                 continue
             if time.time() - facts.st_mtime < younger_s or _is_owned(path):
                 continue
-            for pid in naming(str(path)):
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
+            finish(naming(str(path)))
             remove_tree(path)
             removed += 1
     return removed
@@ -94,49 +93,68 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def reap(pids: Iterable[int]) -> None:
-    """Wait until these killed processes are gone, so far as they are our children by now."""
-    left = set(pids)
-    ends_at = time.monotonic() + _REAP_S
-    while left and time.monotonic() < ends_at:
-        left = {pid for pid in left if not _is_gone(pid)}
-        if left:
-            time.sleep(0.005)
-    _reap_strays(set(pids))
+def kill(pids: Iterable[int]) -> None:
+    """Kill these processes, so far as they are there and ours to kill."""
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
 
 
-def _reap_strays(family: set[int]) -> None:
-    """Reap what a browser started and lost before we looked: ours by adoption, and of another session than our own.
+def finish(family: Iterable[int]) -> None:
+    """Kill these processes and all of their sessions, and wait until they are gone, reaped where they are ours by now.
 
-    Leaders of a session are left alone unless known: they may be a child that somebody else here waits for.
+    A browser leads a session of its own. What it was starting when it was killed is known by that alone; what had died
+    before anybody looked, by its name.
     """
+    known = set(family)
+    sessions = (known | {facts.session for pid, facts in _all().items() if pid in known}) - {0, os.getsid(0)}
+    ends_at = time.monotonic() + _REAP_S
+    while time.monotonic() < ends_at:
+        left = {
+            pid: facts
+            for pid, facts in _all().items()
+            if pid in known or facts.session in sessions or (facts.is_our_zombie and facts.is_browser)
+        }
+        left.pop(os.getpid(), None)
+        ours = [pid for pid, facts in left.items() if facts.is_our_zombie]
+        for pid in ours:
+            with suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+        alive = [pid for pid, facts in left.items() if facts.state != "Z"]
+        if not alive and not ours:
+            return
+        kill(alive)
+        time.sleep(0.005)
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What the system says of a process."""
+
+    name: str
+    state: str
+    parent: int
+    session: int
+
+    @property
+    def is_our_zombie(self) -> bool:
+        return self.state == "Z" and self.parent == os.getpid()
+
+    @property
+    def is_browser(self) -> bool:
+        return self.name.startswith(("chrom", "google-chrome", "headless_shell")) and self.session != os.getsid(0)
+
+
+def _all() -> dict[int, _Facts]:
+    """All processes, where the system tells (Linux); empty elsewhere."""
+    found: dict[int, _Facts] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, ValueError, IndexError):
-            state, parent, _group, session = entry.read_text("utf-8", "replace").rpartition(")")[2].split()[:4]
-            if state != "Z" or int(parent) != os.getpid() or int(session) == os.getsid(0):
-                continue
-            if session != entry.parent.name or int(session) in family:
-                os.waitpid(int(entry.parent.name), os.WNOHANG)
-
-
-def _is_gone(pid: int) -> bool:
-    try:
-        found, _ = os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        return not _is_alive(pid)
-    return found == pid
-
-
-def _is_alive(pid: int) -> bool:
-    """Whether it runs still, or waits for a parent that may yet become us."""
-    return _parent(pid) != 0
-
-
-def _parent(pid: int) -> int:
-    with suppress(OSError, ValueError, IndexError):
-        # The name in parentheses may hold anything; the parent is the second field after it.
-        return int(Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[1])
-    return 0
+            # The name in parentheses may hold anything; the fields that matter come after it.
+            head, _, rest = entry.read_text("utf-8", "replace").rpartition(")")
+            state, parent, _group, session = rest.split()[:4]
+            found[int(entry.parent.name)] = _Facts(head.partition("(")[2], state, int(parent), int(session))
+    return found
 
 
 def memory_bytes(pid: int) -> int:
@@ -163,9 +181,8 @@ def naming(folder: str) -> list[int]:
 def descendants(root: int) -> list[int]:
     """Processes that descend from this one now, where the system tells (Linux); empty elsewhere."""
     children: dict[int, list[int]] = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        if parent := _parent(int(entry.name)):
-            children.setdefault(parent, []).append(int(entry.name))
+    for pid, facts in _all().items():
+        children.setdefault(facts.parent, []).append(pid)
     found: list[int] = []
     pending = [root]
     while pending:

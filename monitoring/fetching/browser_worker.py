@@ -11,7 +11,6 @@ import asyncio
 import base64
 import hashlib
 import os
-import signal
 import sys
 import threading
 import time
@@ -37,7 +36,7 @@ from playwright.async_api import Request as PageRequest
 from playwright.async_api import TimeoutError as BrowserTimeout
 
 from monitoring.fetching.browser import Job
-from monitoring.fetching.browser_family import descendants, naming, remove_tree
+from monitoring.fetching.browser_family import descendants, finish, naming, remove_tree
 from monitoring.fetching.browser_launch import launches
 from monitoring.fetching.browser_pipe import encode
 from monitoring.fetching.browser_steps import LEFT_OUT, Actor, Secrets
@@ -673,9 +672,7 @@ def _listen(loop: asyncio.AbstractEventLoop, jobs: asyncio.Queue[str]) -> None:
     for line in sys.stdin:
         loop.call_soon_threadsafe(jobs.put_nowait, line)
     folder = Path.cwd()
-    for pid in {*descendants(os.getpid()), *naming(str(folder))} - {os.getpid()}:
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
+    finish({*descendants(os.getpid()), *naming(str(folder))} - {os.getpid()})
     remove_tree(folder)
     os._exit(0)
 
@@ -690,8 +687,9 @@ async def serve() -> None:
         job = Job.from_json(await jobs.get())
         host = host or BrowserHost(job, Path.cwd())
         data = await answer(job, host)
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        with suppress(BrokenPipeError):  # the owner died; `_listen` is about to end us
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

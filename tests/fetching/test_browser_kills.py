@@ -250,7 +250,6 @@ def test_orphans_are_adopted_and_reaped(monkeypatch: pytest.MonkeyPatch) -> None
     output, _ = parent.communicate(timeout=20)
     orphan = int(output)
 
-    os.kill(orphan, signal.SIGKILL)
-    browser_family.reap({orphan})
+    browser_family.finish({orphan})
 
     assert not Path(f"/proc/{orphan}").exists()
