@@ -44,6 +44,7 @@ class Finding:
     the two (`memories.with_quiet_slots`).
     elsewhere, elsewhere_from: the page from a second vantage, kept as evidence, and that vantage.
     learned: the renderer that “auto” uses from now on, "" for no news. tried_browser: one was tried, and was no better.
+    mould: what tells from now on by bytes alone that the text is the baseline's, None for no news.
     forget_bytes: the stored baseline's bytes and validators no longer prove that nothing changed.
     """
 
@@ -83,6 +84,7 @@ class Finding:
     retry_after_s: float = 0.0
     learned: str = ""
     tried_browser: bool = False
+    mould: bytes | None = None
     flags: tuple[str, ...] = field(default=())
 
     @property

@@ -39,7 +39,7 @@ from monitoring.fetching.charset import decode_page
 from monitoring.fetching.politeness import retry_after_s
 from monitoring.models import Change, Monitor, MonitorState, Outcome, Renderer, Snapshot
 from monitoring.scheduling.core import hash01
-from monitoring.services import documents, memories, validators
+from monitoring.services import documents, memories, moulds, validators
 from monitoring.services.findings import DETECTOR, Document, Finding, Fold
 from monitoring.services.rules import Rules
 from monitoring.services.showing import document_of, is_empty
@@ -295,11 +295,18 @@ class _Visit:
         return monitor.renderer == Renderer.AUTO and monitor.baseline.rendered != self.capture.rendered
 
     @cached_property
+    def _fits(self) -> bool:
+        """Whether the capture is the baseline but for tokens that no reader sees."""
+        return not stale_baseline(self.monitor) and moulds.fits(self.monitor, self.capture, self.rules)
+
+    @cached_property
     def _text_hash(self) -> str:
         """The hash of the capture's text; skimmed when nothing else of the reading is wanted yet."""
         html, rules = self.capture.html, self.rules
         if not html or self.kind is not DocumentType.HTML or "reading" in self.__dict__:
             return text_hash(self.reading)
+        if self._fits:
+            return self.monitor.baseline_text_hash
         return text_hash(skim(html, ignore_selectors=rules.ignore_selectors, field_selectors=rules.field_selectors))
 
     def _finding(self, outcome: Outcome, **more: Any) -> Finding:
@@ -590,7 +597,13 @@ class _Visit:
         keep = Snapshot.Role.AUDIT if moved or audit_due(self.monitor, self.now) else None
         reason = {"code": "markup-only", "text": "Every block says the same; only markup differs.", "data": {}}
         return self._read_finding(
-            Outcome.NOISE, skimmed=keep is None, reason="markup-only", reasons=(reason,), keep=keep, rebase=moved
+            Outcome.NOISE,
+            skimmed=keep is None,
+            reason="markup-only",
+            reasons=(reason,),
+            keep=keep,
+            rebase=moved,
+            mould=None if self._fits else moulds.learned(self.monitor, self.capture, self.rules),
         )
 
     def _compare(self) -> Finding:

@@ -302,6 +302,8 @@ def _monitor_values(
         values["last_full_at"] = finding.started_at
         if finding.capture.charset and not finding.capture.rendered and finding.reason != "same-bytes":
             values["charset"] = finding.capture.charset[:40]  # it read well: the next undeclared page is read so too
+    if finding.mould is not None and not finding.rebase:
+        values["mould"] = finding.mould
     if finding.forget_bytes:
         values |= {"baseline_raw_sha256": "", "etag": "", "last_modified": ""}
     if validators.distrusted(finding.reasons):
@@ -352,6 +354,7 @@ def _baseline_values(finding: Finding, snapshot: Snapshot) -> dict[str, Any]:
         "baseline_raw_sha256": finding.raw_sha256,
         "baseline_text_hash": finding.text_hash,
         "baseline_fingerprint": finding.fingerprint,
+        "mould": b"",
         "charset": capture.charset[:40],
         "region_path": snapshot.region_path,
         "rebaseline": "",
