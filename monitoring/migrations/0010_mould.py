@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('monitoring', '0008_rendering'),
+        ('monitoring', '0009_document_types'),
     ]
 
     operations = [
