@@ -330,7 +330,7 @@ class SiteForm(_ModelForm[Site]):
         try:
             monitors.check_site(found)
         except ValidationError as error:
-            self.add_error(None if hasattr(error, "code") else "hint_url", error)
+            self.add_error(None if hasattr(error, "error_dict") else "hint_url", error)
         else:
             cleaned["hint_url"] = found.hint_url
         return cleaned

@@ -65,6 +65,10 @@ _HEAD_TOO_LARGE = re.compile(
 _ETAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]*"(?:[-;]{1,2}[A-Za-z]{2,8})?')
 
 
+type Tell = Callable[[int, str, str], None]
+"""Hears what happens in a fetch: milliseconds since it began, a stage or `peer`, `sizes`, and a detail."""
+
+
 @dataclass(slots=True)
 class _Visit:
     """What the connection tells about the request that is under way, and how many more bytes it may bring."""
@@ -75,12 +79,17 @@ class _Visit:
     certificate: str = ""
     stage: str = faults.LOOKUP
     began: float = field(default_factory=time.monotonic)
-    told: list[tuple[int, str, str]] = field(default_factory=list)
+    tell: Tell | None = None
 
     def enter(self, stage: str, detail: str = "") -> None:
-        """Note that a stage of the fetch begins, and when (milliseconds since the fetch began)."""
+        """Note that a stage of the fetch begins; `tell` hears of it, and when (milliseconds since the fetch began)."""
         self.stage = stage
-        self.told.append((_since_ms(self.began), stage, detail))
+        self.say(stage, detail)
+
+    def say(self, what: str, detail: str) -> None:
+        """Let `tell` hear of something."""
+        if self.tell is not None:
+            self.tell(_since_ms(self.began), what, detail)
 
 
 _visit: ContextVar[_Visit] = ContextVar("visit")
@@ -137,6 +146,9 @@ class _Connector(aiohttp.TCPConnector):
             secure = transport.get_extra_info("ssl_object")
             certificate = secure.getpeercert(binary_form=True) if secure is not None else None
             visit.certificate = hashlib.sha256(certificate).hexdigest() if certificate else ""
+            if visit.tell is not None:
+                told = "the vantage's proxy" if req.proxy else visit.peer
+                visit.say("peer", f"{told}, {secure.version()}" if secure is not None else told)
         return connection
 
 
@@ -249,9 +261,11 @@ async def fetch(
     lookup: Lookup | None = None,
     tls: ssl.SSLContext | None = None,
     clock: Callable[[], datetime] = utc_now,
+    tell: Tell | None = None,
 ) -> Outcome:
-    """One page; a site's fault is a `Failure`, never an exception."""
+    """One page; a site's fault is a `Failure`, never an exception. `tell` hears what happens on the way."""
     async with _Run(policy, width=2, lookup=lookup, tls=tls, clock=clock) as run:
+        run.tell = tell
         outcome, _ = await run.fetch(request)
         return outcome
 
@@ -308,6 +322,7 @@ class _Run:
         self._clock = clock
         self._sessions: dict[tuple[str, str, AddressPolicy], aiohttp.ClientSession] = {}
         self.large = asyncio.Semaphore(_LARGE_AT_ONCE)
+        self.tell: Tell | None = None
 
     async def __aenter__(self) -> _Run:
         return self
@@ -322,7 +337,7 @@ class _Run:
     async def fetch(self, request: FetchRequest) -> tuple[Outcome, bool]:
         """One page within its deadline, and whether it holds a place in `large` that the taker has to give back."""
         started_at, start = self._clock(), time.monotonic()
-        walk = _Walk(request, _Visit(), without_userinfo(request.url), self.large, self._policy)
+        walk = _Walk(request, _Visit(tell=self.tell), without_userinfo(request.url), self.large, self._policy)
         _visit.set(walk.visit)
         try:
             async with asyncio.timeout(request.limits.total_s) as walk.deadline:
@@ -532,6 +547,7 @@ async def _body(response: aiohttp.ClientResponse, walk: _Walk, max_bytes: int) -
         raise TooLarge(too_large)
     raw = b"".join(pieces)
     pieces.clear()
+    walk.visit.say("sizes", f"{len(raw)} bytes sent{' as ' + ', '.join(names) if names else ''}")
     if not names:
         return raw
     try:
