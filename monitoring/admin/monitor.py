@@ -187,7 +187,7 @@ class MonitorAdmin(Tries[Monitor], TeamScoped[Monitor]):
         if row.rebaseline and row.baseline_id:
             parts.append(str(_("new baseline at the next good capture: %s") % row.rebaseline))
         if row.quarantined_at:
-            parts.append(str(_("set aside after repeated failures; “check now” takes it back")))
+            parts.append(str(_("set aside: %s; “check now” takes it back") % row.quarantine_words))
         if not row.enabled:
             parts.append(str(_("paused")))
         if row.renderer == Renderer.AUTO and row.learned_renderer and row.learned_since:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.db import models
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from monitoring.models.page_type import PageType
@@ -230,6 +231,17 @@ class Monitor(models.Model):
         return self.renderer == Renderer.BROWSER or (
             self.renderer == Renderer.AUTO and (self.learned_renderer == Renderer.BROWSER or bool(self.steps))
         )
+
+    @property
+    def quarantine_words(self) -> str:
+        """Why the monitor was set aside, or the empty string when it was not."""
+        if self.quarantined_at is None:
+            return ""
+        return {
+            "fetch": gettext("work on it broke off three times while it was fetched"),
+            "render": gettext("work on it broke off three times while the browser had it"),
+            "judge": gettext("work on it broke off three times while it was read and compared"),
+        }.get(self.stage, gettext("work on it broke off three times"))
 
     @property
     def effective_threshold(self) -> int:

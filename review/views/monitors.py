@@ -100,7 +100,7 @@ def _when(monitor: Monitor, now: datetime) -> str:
     if not monitor.enabled:
         return _("paused")
     if monitor.quarantined_at:
-        return _("held until somebody looks")
+        return _("held until somebody looks: %(why)s") % {"why": monitor.quarantine_words}
     if monitor.next_check_at is None:
         return _("not planned")
     gap = monitor.next_check_at - now

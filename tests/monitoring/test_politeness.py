@@ -390,3 +390,11 @@ def test_careful_monitors_are_visited_and_come_out_without_a_mark(watch: Watch, 
 
     assert Check.objects.filter(outcome="none").count() == 11
     assert not Monitor.objects.exclude(stage="", stage_failures=0).exists()
+
+
+@pytest.mark.parametrize(
+    ("stage", "said"), [("fetch", "while it was fetched"), ("render", "browser"), ("judge", "read and compared")]
+)
+def test_a_monitor_that_was_set_aside_says_at_which_stage(stage: str, said: str) -> None:
+    assert said in make_monitor(stage=stage, quarantined_at=NOW).quarantine_words
+    assert make_monitor(stage=stage).quarantine_words == ""
