@@ -272,6 +272,7 @@ TOLD: dict[str, Callable[[Data], Sentence]] = {
     "empty-diff": lambda data: Sentence("", _("No difference that could be shown")),
     "returned": lambda data: Sentence(_("The page shows the prior text again"), ""),
     "confirmed": lambda data: Sentence("", _("A second fetch shortly after showed the same change")),
+    "robots-warned": lambda data: Sentence("", _("The site's robots.txt asks us not to fetch this page")),
     "not-confirmed": lambda data: Sentence("", _("A second fetch shortly after showed no such change")),
     "unconfirmed": lambda data: Sentence("", _("A second fetch to confirm this brought no page")),
     "hidden-text": lambda data: Sentence(_("Hidden text changed"), ""),

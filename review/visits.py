@@ -22,6 +22,7 @@ WHY: dict[str, Callable[[], str]] = {
     "timeout": lambda: _("The site took too long to answer."),
     "too-large": lambda: _("The answer is larger than a page may be."),
     "too-many-redirects": lambda: _("The site forwarded too many times."),
+    "robots-disallowed": lambda: _("The site's robots.txt asks us not to fetch this page."),
     "redirect-refused": lambda: _("The site forwarded to an address that must not be visited."),
     "protocol": lambda: _("The site's answer broke the rules of HTTP."),
     "encoding": lambda: _("The answer could not be decompressed."),

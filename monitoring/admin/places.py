@@ -15,7 +15,7 @@ from django.utils.formats import date_format
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
-from django.utils.translation import gettext as translated
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from monitoring.admin.access import Admin, TeamScoped, visible_people
@@ -28,7 +28,7 @@ from monitoring.services import hints, monitors
 
 def _trust_words(source: HintSource) -> str:
     """How far a source is believed, and why."""
-    return translated("%(share)d %% believed (%(hits)d of %(all)d came true)") % {
+    return gettext("%(share)d %% believed (%(hits)d of %(all)d came true)") % {
         "share": round(Trust(source.hits, source.misses).precision * 100),
         "hits": round(source.hits),
         "all": round(source.hits + source.misses),
