@@ -638,7 +638,9 @@ def _fault(error: Exception, walk: _Walk) -> FetchError:
     if isinstance(error, TimeoutError):
         waited = time.monotonic() - walk.visit.began + 0.05
         return faults.timed_out(walk.visit.stage, walk.request.limits, waited_s=waited)
-    if isinstance(error, aiohttp.ClientResponseError) and _HEAD_TOO_LARGE.search(error.message):
+    if isinstance(error, aiohttp.ClientResponseError | aiohttp.ClientPayloadError) and _HEAD_TOO_LARGE.search(
+        f"{error} {error.__cause__}"
+    ):
         return TooLarge("The head of the answer is larger than allowed: 256 fields of 64 KiB at most.")
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return faults.of_certificate(error)
