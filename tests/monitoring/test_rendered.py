@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from monitoring import storage
 from monitoring.fetching import browser
-from monitoring.fetching.capture import Capture, Failure, FetchRequest
+from monitoring.fetching.capture import Capture, Failure, FetchRequest, Picture
 from monitoring.models import Change, Monitor, Snapshot
 from monitoring.services import capture, schedule
 from tests.monitoring.conftest import visit
@@ -54,6 +54,7 @@ class FakeBrowser:
             key=request.key, url=request.url, final_url=request.url, status=200, headers=(), body=body, html=self.html,
             charset="utf-8", charset_source="utf-8", content_type="text/html", redirects=(), peer_address="",
             certificate_sha256="", started_at=timezone.now(), duration_ms=5, rendered=True, screenshot=b"\x89PNG picture",
+            thumbnail=b"RIFF small", picture=Picture(width=1280, height=16_000, page_height=20_000),
         )  # fmt: skip
 
 
@@ -75,6 +76,9 @@ def test_a_rendered_page_is_kept_with_its_picture(watch: Watch, chromium: FakeBr
     assert kept.rendered
     assert kept.screenshot is not None
     assert storage.get(kept.screenshot) == b"\x89PNG picture"
+    assert kept.thumbnail is not None
+    assert storage.get(kept.thumbnail) == b"RIFF small"
+    assert kept.picture_cut_px == 4_000
     assert chromium.asked[0].render is not None
     assert chromium.asked[0].render.wait_selector == "main"
     assert chromium.stages == ["render"]
