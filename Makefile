@@ -5,9 +5,10 @@ SAMPLE ?= 1
 OUT ?= var/screenshots
 PY := .venv/bin/python
 JOBS ?= 4
+RENDERS ?= 1000
 
 .DEFAULT_GOAL := help
-.PHONY: help run test unit lint format types bench eval fit-detector screenshots messages lock setup-base setup-dev setup-bench clean
+.PHONY: help run test unit lint format types bench soak eval fit-detector screenshots messages lock setup-base setup-dev setup-bench clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)$$/  make \1|\2/' | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
@@ -44,6 +45,9 @@ types: setup-dev ## mypy --strict
 
 bench: setup-bench ## measure: fingerprint, diff, whole checks, each against a peer or a floor in the same run
 	@for file in tests/benchmarks/bench_*.py; do echo "== $$file"; $(PY) $$file || exit 1; done
+
+soak: setup-dev ## a thousand renders in a row, and what they leave behind (RENDERS=1000)
+	@TIDELINE_CHROMIUM="$$(sh scripts/ensure-chromium)" $(PY) -m tests.fetching.soak --renders $(RENDERS)
 
 eval: setup-bench ## score the detector and the main-content rule on the shared corpora, where present
 	@$(PY) -m tests.evaluation.tables

@@ -30,6 +30,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("c/<int:pk>/note/", decide.note, name="note"),
     path("c/<int:pk>/evidence/", change.evidence, name="evidence"),
     path("c/<int:pk>/<str:side>.png", change.screenshot, name="screenshot"),
+    path("s/<int:pk>/<str:kind>/", change.picture, name="picture"),
     path("v/<int:pk>/reason/", decide.give_reason, name="give_reason"),
     path("monitors/", monitors.monitor_list, name="monitors"),
     path("m/<int:pk>/", monitors.monitor_page, name="monitor"),

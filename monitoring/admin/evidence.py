@@ -113,8 +113,18 @@ class SnapshotAdmin(OfMonitor[Snapshot]):
     list_display = ["monitor", "role", "taken_at", "status", "title", "is_baseline", "legal_hold"]
     list_filter = ["role", MonitorTeamFilter, "rendered", "legal_hold", "taken_at"]
     search_fields = ["monitor__name", "url", "title"]
-    exclude = ["region_path"]
-    readonly_fields = ["is_baseline"]
+    exclude = ["region_path", "screenshot", "thumbnail", "picture"]
+    readonly_fields = ["is_baseline", "shot"]
+
+    @admin.display(description=_("screenshot"), empty_value="–")
+    def shot(self, row: Snapshot) -> SafeString | None:
+        if row.screenshot_id is None:
+            return None
+        full = reverse("picture", args=[row.pk, "screenshot"])
+        if row.thumbnail_id is None:
+            return format_html('<a href="{}">{}</a>', full, _("screenshot"))
+        small = reverse("picture", args=[row.pk, "thumbnail"])
+        return format_html('<a href="{}"><img src="{}" alt="{}" width="320"></a>', full, small, _("screenshot"))
 
     @admin.display(description=_("in use as baseline"), boolean=True)
     def is_baseline(self, row: Snapshot) -> bool:

@@ -6,6 +6,7 @@ import io
 import json
 import uuid
 import zipfile
+from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlencode
@@ -20,7 +21,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from monitoring import storage
-from monitoring.models import Change, Snapshot
+from monitoring.models import Change, Monitor, Snapshot
 from review import explaining, field_words, frames, rendering, roles, rows, sentences, wording
 from review.middleware import preferences_of
 from review.models import Verdict
@@ -229,6 +230,8 @@ def change_page(request: HttpRequest, pk: int) -> HttpResponse:
         "language": get_language(),
         "decider": roles.may_decide(request.user),
     }
+    if view == "rendered":
+        data["shots"] = _shots(change)
     if view == "fields":
         data["fields"] = history.field_rows(change.prior.fields or {}, (change.new.fields if change.new else {}) or {})
         data["headers"] = _header_rows(change)
@@ -315,15 +318,60 @@ def evidence(request: HttpRequest, pk: int) -> HttpResponse:
 def screenshot(request: HttpRequest, pk: int, side: str) -> HttpResponse:
     """A picture that our browser took of one side; an image and nothing else."""
     change = change_or_404(request, pk)
-    snapshot = change.prior if side == "prior" else change.new
-    if snapshot is None or snapshot.screenshot is None:
-        raise Http404("no screenshot was kept")
+    return _picture(change.prior if side == "prior" else change.new, "screenshot")
+
+
+@require_GET
+def picture(request: HttpRequest, pk: int, kind: str) -> HttpResponse:
+    """The screenshot or thumbnail of one capture, of a monitor of the person's teams."""
+    monitors = Monitor.objects.visible_to(request.user)
+    snapshot = Snapshot.objects.filter(pk=pk, monitor__in=monitors).select_related("screenshot", "thumbnail").first()
+    return _picture(snapshot, kind)
+
+
+_IS_PICTURE: dict[str, tuple[str, Callable[[bytes], bool]]] = {
+    "screenshot": ("image/png", lambda body: body.startswith(b"\x89PNG\r\n\x1a\n")),
+    "thumbnail": ("image/webp", lambda body: body[:4] == b"RIFF" and body[8:12] == b"WEBP"),
+}
+
+
+def _picture(snapshot: Snapshot | None, kind: str) -> HttpResponse:
+    """The stored picture, in a response that can be nothing but a picture wherever it is opened; else 404."""
+    if snapshot is None or kind not in _IS_PICTURE or (payload := getattr(snapshot, kind)) is None:
+        raise Http404("no picture was kept")
+    content_type, is_picture = _IS_PICTURE[kind]
     try:
-        body = storage.get(snapshot.screenshot)
+        body = storage.get(payload)
     except storage.StorageError as error:
-        raise Http404("the stored screenshot can't be read") from error
-    if not body.startswith(b"\x89PNG\r\n\x1a\n"):
-        raise Http404("the stored screenshot is no PNG")
-    response = HttpResponse(body, content_type="image/png")
+        raise Http404("the stored picture can't be read") from error
+    if not is_picture(body):
+        raise Http404("what is stored is no such picture")
+    response = HttpResponse(body, content_type=content_type)
     response["Cache-Control"] = "private, max-age=3600"
+    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    response["Cross-Origin-Resource-Policy"] = "same-origin"
     return response
+
+
+def _shots(change: Change) -> list[dict[str, Any]]:
+    """Both sides' pictures as the page shows them: a small one where there is one, and what the large one lacks."""
+    found = []
+    for snapshot, label, alt in (
+        (change.prior, _("Before"), _("Screenshot before")),
+        (change.new, _("After"), _("Screenshot after")),
+    ):
+        if snapshot is None:
+            continue
+        full = reverse("picture", args=[snapshot.pk, "screenshot"])
+        found.append(
+            {
+                "label": label,
+                "alt": alt,
+                "full": full,
+                "small": reverse("picture", args=[snapshot.pk, "thumbnail"]) if snapshot.thumbnail_id else full,
+                "height": number_format(int(snapshot.picture.get("height", 0)), force_grouping=True),
+                "page_height": number_format(int(snapshot.picture.get("page_height", 0)), force_grouping=True),
+                "cut": snapshot.picture_cut_px > 0,
+            }
+        )
+    return found

@@ -106,6 +106,46 @@ def test_rendered_is_offered_only_with_both_pictures(analyst: User, sign_in: Sig
     )
 
 
+WEBP = b"RIFF\x00\x00\x00\x00WEBP" + b"\x00" * 16
+
+
+def test_the_rendered_view_shows_small_pictures_and_says_where_one_was_cut(analyst: User, sign_in: SignIn) -> None:
+    monitor = make_monitor()
+    large, small = storage.put(PNG), storage.put(WEBP)
+    whole = make_snapshot(monitor, screenshot=large, thumbnail=small)
+    cut = make_snapshot(
+        monitor, role="change", screenshot=large, picture={"width": 1280, "height": 16000, "page_height": 43210}
+    )
+    change = make_change(monitor, prior=whole, new=cut)
+
+    soup = page(sign_in, analyst, change, view="rendered")
+
+    shots = [img["src"] for img in soup.select(".shots img")]
+    assert shots == [reverse("picture", args=[whole.pk, "thumbnail"]), reverse("picture", args=[cut.pk, "screenshot"])]
+    assert [a["href"] for a in soup.select(".shots a")] == [
+        reverse("picture", args=[side.pk, "screenshot"]) for side in (whole, cut)
+    ]
+    assert "After · the picture ends after 16,000 of 43,210 pixels" in said(soup)
+    assert len(soup.select(".overlay img")) == 2
+
+
+@pytest.mark.parametrize(("kind", "content_type"), [("screenshot", "image/png"), ("thumbnail", "image/webp")])
+def test_a_picture_is_nothing_but_one_and_for_its_team_only(
+    kind: str, content_type: str, analyst: User, outsider: User, sign_in: SignIn
+) -> None:
+    snapshot = make_snapshot(make_monitor(), screenshot=storage.put(PNG), thumbnail=storage.put(WEBP))
+    address = reverse("picture", args=[snapshot.pk, kind])
+
+    response = sign_in(analyst).get(address)
+
+    assert (response.status_code, response["Content-Type"]) == (200, content_type)
+    assert response["Content-Security-Policy"] == "default-src 'none'; sandbox"
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert sign_in(outsider).get(address).status_code == 404
+    assert sign_in(analyst).get(reverse("picture", args=[snapshot.pk, "payload"])).status_code == 404
+
+
 def test_what_is_no_picture_is_not_served_as_one(analyst: User, sign_in: SignIn) -> None:
     monitor = make_monitor()
     fake = storage.put(b"<script>alert(1)</script>")

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from monitoring.models import CalibrationRun
+from monitoring.models import CalibrationRun, Change
 from review.models import Verdict
 from tests.factories import NOW, make_change
 from tests.review.conftest import SignIn
@@ -35,6 +35,7 @@ ROUTES: dict[str, str] = {
     "note": DECIDE,
     "evidence": TEAM,
     "screenshot": TEAM,
+    "picture": TEAM,
     "give_reason": DECIDE,
     "monitors": OWN,
     "monitor": TEAM,
@@ -65,7 +66,7 @@ ROUTES: dict[str, str] = {
 ELSEWHERE = {"admin", "sample-page", "unnamed admin/login/"}
 POST_ONLY = {"bulk", "undo_batch", "decide", "note", "give_reason", "check_now", "calibrate_monitor", "calibration_propose", "calibration_apply", "theme", "language", "remove_sample"}  # fmt: skip
 # With a fresh database these have nothing to show.
-EMPTY = {"screenshot"}
+EMPTY = {"screenshot", "picture"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ def address(name: str, world: World) -> str:
     """The address of a route in this world."""
     arguments: dict[str, list[object]] = {
         "change": [world.change], "decide": [world.change], "note": [world.change], "evidence": [world.change],
-        "screenshot": [world.change, "prior"], "give_reason": [world.verdict], "monitor": [world.monitor],
+        "screenshot": [world.change, "prior"], "picture": [Change.objects.get(pk=world.change).prior_id, "screenshot"], "give_reason": [world.verdict], "monitor": [world.monitor],
         "check_now": [world.monitor], "calibrate_monitor": [world.monitor], "calibration": [world.slug], "calibration_propose": [world.slug],
         "calibration_apply": [world.slug], "password_reset_confirm": ["x", "y-z"], "digest-stop": ["forged"],
     }  # fmt: skip
