@@ -33,9 +33,8 @@ from tests.hostile.visits import Job, Report, Seen
 from tests.monitoring.site import LocalSite
 
 MOST_MB = 300
-MOST_MS = (visits.DEADLINE_S + 2) * 1000
-# The deadline, and what lies between it and the record: a machine that runs many tests is slow to write.
-ON_TIME_S = visits.DEADLINE_S + 2
+# An honest page that had to wait for an endless one would be recorded after that one's deadline.
+ON_TIME_S = visits.DEADLINE_S
 
 REFUSED = "error:refused-by-policy"
 REDIRECT = "error:redirect-refused"
@@ -271,7 +270,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Report]:
 def _run(area: str, folder: Path) -> dict[str, Any]:
     """Serve an area's cases and let a process of its own visit them."""
     cases = [case for case in _catalogue() if case.area == area]
-    server: Any = sys.modules["hostile_catalogue"].HostileServer(max_seconds=visits.DEADLINE_S + 1.5)
+    server: Any = sys.modules["hostile_catalogue"].HostileServer(max_seconds=visits.ROOMY_S)
     site, authority = LocalSite(), trustme.CA()
     with ExitStack() as stack:
         stack.callback(server.close)
@@ -412,7 +411,7 @@ def check(case: Any, expected: str, seen: Seen) -> None:
     assert as_table(expected, seen.verdicts[0]), (case.expect, seen)
     if case.name not in DIFFERS:
         assert fits(case.verdict, seen), (case.expect, seen)
-    assert seen.ms <= MOST_MS
+    assert seen.ms <= (2 + (visits.DEADLINE_S if case.name in visits.ENDLESS else visits.ROOMY_S)) * 1000
     if seen.verdicts[0][0] == "content":
         assert seen.verdicts[1][0] in ("none", "noise"), seen
         assert seen.changes == 1
@@ -447,7 +446,6 @@ def test_encoding(name: str, cases: dict[str, Any], report: Callable[[str], Repo
 
 
 @pytest.mark.parametrize("number", URL)
-@pytest.mark.django_db
 def test_url(number: int, cases: dict[str, Any], report: Callable[[str], Report], settings: Any) -> None:
     """Refused where it is typed in, without any lookup, and, should it be stored all the same, when it is visited."""
     settings.ALLOWED_HOSTS = ["our-own-host.example"]
