@@ -168,7 +168,7 @@ class Monitor(models.Model):
     )
     baseline_raw_sha256 = models.CharField(max_length=64, blank=True, editable=False)
     baseline_text_hash = models.CharField(max_length=32, blank=True, editable=False)
-    mould = models.BinaryField(default=b"", blank=True)  # the baseline's bytes without its tokens, at most 1 KB
+    mould = models.BinaryField(default=b"", blank=True)  # see services.moulds; at most 2 KB
     baseline_fingerprint = models.CharField(max_length=16, blank=True, editable=False)
     etag = models.CharField(max_length=500, blank=True, editable=False)
     last_modified = models.CharField(max_length=100, blank=True, editable=False)

@@ -594,7 +594,11 @@ class _Visit:
         if self.edits:
             return self._field_change(text_moved=False)
         moved = self._other_renderer()  # this capture takes the baseline's place: the next is compared with its like
+        mould = None if self._fits else moulds.learned(self.monitor, self.capture, self.rules)
         keep = Snapshot.Role.AUDIT if moved or audit_due(self.monitor, self.now) else None
+        expires_at = None
+        if keep is None and mould == moulds.KEEP:
+            keep, expires_at = Snapshot.Role.NOISE, self.now + NOISE_KEPT
         reason = {"code": "markup-only", "text": "Every block says the same; only markup differs.", "data": {}}
         return self._read_finding(
             Outcome.NOISE,
@@ -602,8 +606,9 @@ class _Visit:
             reason="markup-only",
             reasons=(reason,),
             keep=keep,
+            expires_at=expires_at,
             rebase=moved,
-            mould=None if self._fits else moulds.learned(self.monitor, self.capture, self.rules),
+            mould=mould,
         )
 
     def _compare(self) -> Finding:

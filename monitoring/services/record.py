@@ -32,7 +32,7 @@ from monitoring.models import (
     Snapshot,
     Vantage,
 )
-from monitoring.services import calibrate, documents, hints, memories, rows, schedule, validators, vantages
+from monitoring.services import calibrate, documents, hints, memories, moulds, rows, schedule, validators, vantages
 from monitoring.services.alerts import important_field_changed
 from monitoring.services.findings import DETECTOR, PLACE, Document, Finding
 from monitoring.services.robots import DISALLOWED
@@ -303,7 +303,7 @@ def _monitor_values(
         if finding.capture.charset and not finding.capture.rendered and finding.reason != "same-bytes":
             values["charset"] = finding.capture.charset[:40]  # it read well: the next undeclared page is read so too
     if finding.mould is not None and not finding.rebase:
-        values["mould"] = finding.mould
+        values["mould"] = _mould(finding.mould, snapshot)
     if finding.forget_bytes:
         values |= {"baseline_raw_sha256": "", "etag": "", "last_modified": ""}
     if validators.distrusted(finding.reasons):
@@ -319,6 +319,12 @@ def _learned_values(finding: Finding, monitor: Monitor, now: datetime) -> dict[s
     if finding.learned and finding.learned != monitor.learned_renderer:
         values |= {"learned_renderer": finding.learned, "learned_since": now}
     return values
+
+
+def _mould(fresh: bytes, snapshot: Snapshot | None) -> bytes:
+    if fresh != moulds.KEEP:
+        return fresh
+    return moulds.kept(snapshot) if snapshot is not None else b""
 
 
 def _suspicion_values(finding: Finding, monitor: Monitor, now: datetime) -> dict[str, Any]:

@@ -96,6 +96,40 @@ def test_a_page_that_changes_in_more_than_tokens_is_read_each_time(
     assert len(skims) >= 3
 
 
+def test_a_baseline_without_the_tokens_is_no_hindrance(watch: Watch, site: LocalSite, skims: list[str]) -> None:
+    monitor = watch("/a", page())
+    visit(monitor)
+    visits(monitor, site, 2)
+    skims.clear()
+
+    visits(monitor, site, 2)
+
+    assert skims == []
+
+
+def test_a_baseline_without_the_tokens_is_no_hindrance(watch: Watch, site: LocalSite, skims: list[str]) -> None:
+    monitor = watch("/a", page())
+    visit(monitor)
+    visits(monitor, site, 2)
+    skims.clear()
+
+    visits(monitor, site, 2)
+
+    assert skims == []
+    assert monitor.snapshots.filter(role="noise").count() == 1  # what was learned from
+
+
+def test_a_capture_to_learn_from_that_is_gone_is_no_fault(watch: Watch, site: LocalSite) -> None:
+    monitor = watch("/a", page())
+    visit(monitor)
+    visits(monitor, site, 1)
+    monitor.snapshots.filter(role="noise").delete()
+
+    visits(monitor, site, 1)
+
+    assert bytes(monitor.mould) == RESTLESS
+
+
 def test_fields_are_always_read(watch: Watch, site: LocalSite, skims: list[str]) -> None:
     monitor = watch("/a", dressed())
     FieldRule.objects.create(monitor=monitor, name="price", source="css", selector="#price", type="price")
