@@ -105,17 +105,6 @@ def test_a_baseline_without_the_tokens_is_no_hindrance(watch: Watch, site: Local
     visits(monitor, site, 2)
 
     assert skims == []
-
-
-def test_a_baseline_without_the_tokens_is_no_hindrance(watch: Watch, site: LocalSite, skims: list[str]) -> None:
-    monitor = watch("/a", page())
-    visit(monitor)
-    visits(monitor, site, 2)
-    skims.clear()
-
-    visits(monitor, site, 2)
-
-    assert skims == []
     assert monitor.snapshots.filter(role="noise").count() == 1  # what was learned from
 
 
