@@ -1,7 +1,8 @@
 """A worker's batch: fetch many pages at once, and judge and record each as it arrives.
 
 The event loop runs in a thread of its own and hands outcomes over through a short queue. Judging and every use of
-the database happen in the worker's main thread, so that neither slows the other's clock.
+the database happen in the worker's main thread, so that neither slows the other's clock. Results are recorded through
+the batch's ledger, which writes routine ones a few at a time.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import math
 import queue
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -24,7 +25,7 @@ from django.core.exceptions import ValidationError
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
-from monitoring.fetching.capture import Exemption, Failure, FetchRequest, Link, Outcome
+from monitoring.fetching.capture import Capture, Exemption, Failure, FetchRequest, Link, Outcome
 from monitoring.fetching.guard import AddressPolicy
 from monitoring.fetching.http import Fetcher as PageFetcher
 from monitoring.models import Change, Monitor, Renderer, RobotsPolicy, Site
@@ -32,7 +33,8 @@ from monitoring.services import following, hints, politeness, rendering, robots,
 from monitoring.services.egress import address_policy
 from monitoring.services.findings import Finding
 from monitoring.services.judge import audit_due, confirm_capture, judge_capture, stale_baseline
-from monitoring.services.record import StaleLeaseError, record
+from monitoring.services.ledger import Ledger
+from monitoring.services.record import StaleLeaseError
 from monitoring.services.rules import Rules, rules_of
 from monitoring.services.secrets import SecretError
 
@@ -42,7 +44,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BUDGET_S = 180.0
-HANDOVER = 8  # outcomes that wait between the loop and the judge; they hold whole pages
+# What waits between the loop and the judge, in bytes: a dozen usual pages, and answers without a page by the dozens.
+HANDOVER_BYTES = 4_000_000
+LEAST_WEIGHT = 100_000
 REQUEST_S = 15.0  # left of the budget, at least, for a second fetch
 MOST_DOUBTFUL = 40
 # A batch that only waits for slow sites takes on more, so that they hold up nobody else.
@@ -133,6 +137,7 @@ class _Batch:
         self.sites: dict[int, Site] = {}
         self.robots = robots.Book(())
         self.counts: Counter[str] = Counter()
+        self.ledger = Ledger(token, written=self._count, lost=self._lose, crashed=self._crash)
         self.doubtful: dict[int, Finding] = {}
         self.links: dict[int, Link] = {}  # of the pages that led to a document
         self.unfollowed: list[int] = []
@@ -165,18 +170,22 @@ class _Batch:
     def run(self) -> Counter[str]:
         """Pages over HTTP together, those that may have killed a worker apart, then those for the browser one by one."""
         policy = address_policy()
-        with _Fetcher(policy, left_s=self._left_s()) as fetcher:
-            self._start(self.fresh, fetcher)
-            self._drain(fetcher, top_up=True)
-            self._confirm(fetcher)
-            self._apart(fetcher)
-            self._confirm(fetcher)
-        self._render_all(policy)
-        if self.unfollowed:
+        try:
             with _Fetcher(policy, left_s=self._left_s()) as fetcher:
-                self._follow(fetcher)
-                self._drain(fetcher)
+                self._start(self.fresh, fetcher)
+                self._drain(fetcher, top_up=True)
                 self._confirm(fetcher)
+                self._apart(fetcher)
+                self._confirm(fetcher)
+                self.ledger.flush()  # the loop's end may take a while
+            self._render_all(policy)
+            if self.unfollowed:
+                with _Fetcher(policy, left_s=self._left_s()) as fetcher:
+                    self._follow(fetcher)
+                    self._drain(fetcher)
+                    self._confirm(fetcher)
+        finally:
+            self.ledger.flush()
         return self.counts
 
     # -- asking ----------------------------------------------------------------------------
@@ -250,7 +259,7 @@ class _Batch:
     def _drain(self, fetcher: _Fetcher, *, top_up: bool = False) -> None:
         """Take outcomes until all that was asked for has come."""
         on_wait = (lambda: self._wait(fetcher)) if top_up else self._keep_alive
-        for outcome in fetcher.outcomes(on_wait=on_wait):
+        for outcome in fetcher.outcomes(on_wait=on_wait, patience=self._patience):
             if outcome.key < 0:
                 self._learn_robots(-outcome.key, outcome, fetcher)
                 continue
@@ -320,8 +329,17 @@ class _Batch:
     def _left_s(self) -> float:
         return self.ends - time.monotonic()
 
+    def _patience(self) -> float:
+        """Seconds for which nothing but an outcome is of interest."""
+        due_s = self.ledger.due_s
+        return 1.0 if due_s is None else min(due_s, 1.0)
+
     def _keep_alive(self) -> None:
-        """Renew the lease when a third of it is gone; not beyond the budget, when something does not end."""
+        """Write what waited long enough; renew the lease when a third of it is gone.
+
+        Not beyond the budget, when something does not end.
+        """
+        self.ledger.flush_due()
         now = time.monotonic()
         if now - self.renewed > settings.LEASE_S / 3 and now < self.ends + OVERTIME_S:
             schedule.renew(self.token, now=timezone.now())
@@ -351,6 +369,7 @@ class _Batch:
 
     def _render(self, monitor: Monitor, renderer: browser.Renderer) -> None:
         now = timezone.now()
+        self.ledger.flush()  # a page in a browser takes seconds
         schedule.renew(self.token, now=now)
         if monitor.site.rests(now) or not self._may_visit(monitor, now):
             return
@@ -414,14 +433,24 @@ class _Batch:
         try:
             work()
         except StaleLeaseError:
-            logger.warning("monitor=%d lease lost, nothing written", pk)
-            self.counts["lost"] += 1
+            self._lose(pk)
         except (OperationalError, InterfaceError):
             raise  # the database is away: nothing can be recorded, the leases run out
-        except Exception:
-            logger.exception("monitor=%d crashed", pk)
-            self.counts["crashed"] += 1
-            schedule.stage_failed(pk, self.token, "judge", now=timezone.now())
+        except Exception as error:  # noqa: BLE001 - reported there
+            self._crash(pk, error)
+
+    def _count(self, outcome: str) -> None:
+        self.counts[outcome] += 1
+
+    def _lose(self, pk: int) -> None:
+        logger.warning("monitor=%d lease lost, nothing written", pk)
+        self.counts["lost"] += 1
+
+    def _crash(self, pk: int, error: Exception) -> None:
+        """Report a bug of ours at a monitor, and see to it that it is tried again later."""
+        logger.error("monitor=%d crashed", pk, exc_info=error)
+        self.counts["crashed"] += 1
+        schedule.stage_failed(pk, self.token, "judge", now=timezone.now())
 
     def _visit(self, monitor: Monitor, outcome: Outcome) -> None:
         now, rules = timezone.now(), self.rules[monitor.pk]
@@ -481,25 +510,33 @@ class _Batch:
         )
 
     def _record(self, monitor: Monitor, finding: Finding) -> None:
-        rules = self.rules[monitor.pk]
-        check = record(finding, monitor, token=self.token, rules=rules, now=timezone.now())
-        self.counts[check.outcome] += 1
+        self.ledger.add(finding, monitor, rules=self.rules[monitor.pk], now=timezone.now())
 
 
 class _Fetcher:
     """Fetches in an event loop of its own thread; outcomes come out in the thread that asks for them.
 
-    Pages may be added while others are under way. `pending` is how many have not come out yet.
+    Pages may be added while others are under way. `pending` is how many have not come out yet. Neither side wakes the
+    other more often than it has to: a wake-up costs about as much as taking in an answer of 304.
     """
 
     def __init__(self, policy: AddressPolicy, *, left_s: float) -> None:
         self._policy, self._left_s = policy, left_s
-        self._handover: queue.Queue[Outcome | BaseException | int | None] = queue.Queue(maxsize=HANDOVER)
-        self._stop = threading.Event()
+        self._handover: queue.SimpleQueue[tuple[Outcome | BaseException | int | None, int]] = queue.SimpleQueue()
+        self._weighing = threading.Lock()
+        self._weight = 0  # bytes in the hand-over
+        self._is_full = False  # the loop waits for room in it
+        self._room = asyncio.Event()
+        self._over = asyncio.Event()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._work, name="fetch", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._asked: asyncio.Queue[tuple[FetchRequest, float] | None] | None = None
+        self._pages: PageFetcher | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._asked: deque[tuple[FetchRequest, float]] = deque()
+        self._is_woken = False  # the loop is about to look at what was asked for
+        self._has_ended = False
+        self._error: BaseException | None = None
         self._dropped: set[int] = set()
         self.pending = 0
 
@@ -509,31 +546,36 @@ class _Fetcher:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._send(None)
-        with contextlib.suppress(queue.Empty):
-            while True:
-                self._handover.get_nowait()
+        self._call(self._over.set)
         self._thread.join(timeout=10)
 
     def add(self, request: FetchRequest, delay_s: float) -> None:
-        """Ask for a page so many seconds from now."""
+        """Ask for a page so many seconds from now; nothing is asked once the budget is used up."""
         self._dropped.discard(request.key)
-        if self._send((request, delay_s)):
-            self.pending += 1
+        if self._has_ended:
+            if self._error is not None:
+                raise self._error
+            return
+        self._asked.append((request, delay_s))
+        if not self._is_woken:
+            self._is_woken = True
+            if not self._call(self._begin):
+                return
+        self.pending += 1
 
     def drop(self, keys: Collection[int]) -> None:
         """Ask no more for these pages; what is under way still comes."""
         self._dropped.update(keys)
 
-    def outcomes(self, *, on_wait: Callable[[], None]) -> Iterator[Outcome]:
-        """Outcomes as they arrive until none is pending; `on_wait` is called at least every second."""
+    def outcomes(self, *, on_wait: Callable[[], None], patience: Callable[[], float]) -> Iterator[Outcome]:
+        """Outcomes as they arrive until none is pending; `on_wait` is called when none came for `patience()` seconds."""
         while self.pending:
             try:
-                item = self._handover.get(timeout=1.0)
+                item, weight = self._handover.get(timeout=patience())
             except queue.Empty:
                 on_wait()
                 continue
+            self._taken(weight)
             if item is None:  # the budget is used up
                 self.pending = 0
                 return
@@ -544,65 +586,87 @@ class _Fetcher:
             if not isinstance(item, int):
                 yield item
 
-    def _send(self, item: tuple[FetchRequest, float] | None) -> bool:
-        """Whether the loop still takes something."""
-        if self._loop is None or self._asked is None:
+    def _taken(self, weight: int) -> None:
+        with self._weighing:
+            self._weight -= weight
+            has_room = self._is_full and self._weight <= HANDOVER_BYTES // 2
+            if has_room:
+                self._is_full = False
+        if has_room:
+            self._call(self._room.set)
+
+    def _call(self, callback: Callable[[], None]) -> bool:
+        """Have the loop call something; False when it has ended."""
+        if self._loop is None:
             return False
         try:
-            self._loop.call_soon_threadsafe(self._asked.put_nowait, item)
-        except RuntimeError:  # it has ended
+            self._loop.call_soon_threadsafe(callback)
+        except RuntimeError:
             return False
-        return self._thread.is_alive()
+        return True
+
+    # -- in the loop's thread --------------------------------------------------------------
 
     def _work(self) -> None:
         try:
             asyncio.run(self._all())
         except Exception as error:  # noqa: BLE001 - the top of the thread: raised again where outcomes are taken
-            self._put_last(error)
-        else:
-            self._put_last(None)
-        finally:
-            self._ready.set()
-
-    def _put_last(self, item: BaseException | None) -> None:
-        while not self._stop.is_set():
-            try:
-                self._handover.put(item, timeout=0.2)
-            except queue.Full:
-                continue
-            return
+            self._error = error
+        self._has_ended = True  # before the last word: who asks later knows that nobody answers
+        self._handover.put((self._error, 0))
+        self._ready.set()
 
     async def _all(self) -> None:
-        self._loop, self._asked = asyncio.get_running_loop(), asyncio.Queue()
-        self._ready.set()
-        with contextlib.suppress(TimeoutError):
-            async with (
-                asyncio.timeout(max(self._left_s, 0.0)),
-                PageFetcher(
-                    self._policy, concurrency=settings.FETCH_CONCURRENCY, per_host=settings.FETCH_PER_HOST
-                ) as pages,
-                asyncio.TaskGroup() as group,
-            ):
-                under_way: set[asyncio.Task[None]] = set()
-                while (item := await self._asked.get()) is not None:
-                    task = group.create_task(self._one(pages, *item))
-                    under_way.add(task)
-                    task.add_done_callback(under_way.discard)
-                for task in list(under_way):  # nobody takes outcomes any more
-                    task.cancel()
+        self._loop = asyncio.get_running_loop()
+        width, per_host = settings.FETCH_CONCURRENCY, settings.FETCH_PER_HOST
+        async with PageFetcher(self._policy, concurrency=width, per_host=per_host) as self._pages:
+            self._ready.set()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(max(self._left_s, 0.0)):
+                    await self._over.wait()
+            self._over.set()
+            for task in self._tasks:  # nobody takes outcomes any more
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._error is not None:
+            raise self._error
 
-    async def _one(self, pages: PageFetcher, request: FetchRequest, delay_s: float) -> None:
+    def _begin(self) -> None:
+        """Begin with what was asked for."""
+        self._is_woken = False  # what is asked for from here on wakes the loop again
+        while self._asked and not self._over.is_set():
+            task = asyncio.ensure_future(self._one(*self._asked.popleft()))
+            self._tasks.add(task)
+            task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._error = self._error or error
+            self._over.set()
+
+    async def _one(self, request: FetchRequest, delay_s: float) -> None:
+        assert self._pages is not None  # noqa: S101 - set before anything can be asked for
         if delay_s > 0:
             await asyncio.sleep(delay_s)
-        async with pages.page(request, wanted=lambda: request.key not in self._dropped) as outcome:
+        async with self._pages.page(request, wanted=lambda: request.key not in self._dropped) as outcome:
             await self._hand_over(request.key if outcome is None else outcome)
 
     async def _hand_over(self, item: Outcome | int) -> None:
-        """Put an outcome, or the key of a page that was dropped, where it is taken from."""
-        while not self._stop.is_set():
-            try:
-                self._handover.put_nowait(item)
-            except queue.Full:
-                await asyncio.sleep(0.005)
-                continue
-            return
+        """Put an outcome, or the key of a page that was dropped, where it is taken from, once there is room."""
+        weight = LEAST_WEIGHT
+        if isinstance(item, Capture):
+            weight += len(item.body) + len(item.html)
+        while not self._has_room(weight):
+            await self._room.wait()
+        self._handover.put((item, weight))
+
+    def _has_room(self, weight: int) -> bool:
+        """Whether the hand-over takes something more, which is counted in then."""
+        with self._weighing:
+            if self._weight < HANDOVER_BYTES:
+                self._weight += weight
+                return True
+            self._is_full = True
+        self._room.clear()
+        return False

@@ -110,15 +110,15 @@ def _write(finding: Finding, monitor: Monitor, kept: Kept | None, *, token: str,
     snapshot = _snapshot(finding, monitor, kept) if kept else None
     if kept is not None and kept.earlier is not None:
         _earlier_snapshot(finding, monitor, kept.earlier, now)
-    visit = _next_visit(finding, monitor, number, now)
-    check = _check(finding, monitor, number, snapshot, visit)
+    visit = next_visit(finding, monitor, number, now)
+    check = rows.insert(Check(**check_values(finding, monitor, number, snapshot, visit)))
     change = _open_or_fold(finding, monitor, check, snapshot, now)
     _field_changes(finding, monitor, check, change, rules, now)
     if finding.memory is not None:
         MonitorMemory.objects.update_or_create(
             monitor=monitor, defaults={"data": finding.memory, "folded_check_no": number}
         )
-    values = _monitor_values(finding, monitor, number, snapshot, visit, now)
+    values = monitor_values(finding, monitor, number, snapshot, visit, now)
     if rows.update(Monitor, values, id=monitor.pk, lease_token=token, check_no=monitor.check_no) != 1:
         raise StaleLeaseError(f"monitor {monitor.pk} check {number}")
     if monitor.plan_reason == hints.SIGNAL:
@@ -127,53 +127,58 @@ def _write(finding: Finding, monitor: Monitor, kept: Kept | None, *, token: str,
         calibrate.first_look(monitor)
     if finding.keep in _BOUNDS:
         _bound(monitor, finding.keep, now)
+    log_visit(finding, monitor, number, change)
+    return check
+
+
+def log_visit(finding: Finding, monitor: Monitor, number: int, change: Change | None) -> None:
+    """One line for a visit that was recorded."""
     logger.info(
         "monitor=%d check=%d outcome=%s reason=%s change=%s ms=%d",
         monitor.pk, number, finding.outcome, finding.reason, change.pk if change else "", finding.duration_ms,
     )  # fmt: skip
-    return check
 
 
 # -- the rows ----------------------------------------------------------------------------
 
 
-def _check(
+def check_values(
     finding: Finding, monitor: Monitor, number: int, snapshot: Snapshot | None, visit: schedule.NextVisit
-) -> Check:
+) -> dict[str, Any]:
+    """The columns of a visit's row."""
     judged = finding.judgement
     capture = finding.capture
-    row = Check(
-        monitor=monitor,
-        check_no=number,
-        started_at=finding.started_at,
-        duration_ms=finding.duration_ms,
-        outcome=finding.outcome,
-        reason=finding.reason[:40],
-        detail=scrubbed(finding.detail)[:500],
-        status=capture.status if capture else None,
-        not_modified=capture.not_modified if capture else False,
-        size_bytes=len(capture.body) if capture else 0,
-        final_url=finding.final_url[:2000] if finding.final_url != monitor.url else "",
-        raw_sha256=finding.raw_sha256,
-        text_hash=finding.text_hash,
-        fingerprint=finding.fingerprint,
-        distance=judged.distance if judged else None,
-        threshold=judged.settings.threshold if judged else None,
-        score=judged.score if judged else None,
-        cut=judged.settings.cut if judged else None,
-        visible_difference=judged.visible_difference if judged else False,
-        reasons=scrubbed(list(finding.reasons[:CHECK_REASONS])),
-        delta=judged.delta if judged else b"",
-        quiet_slots=finding.quiet_slots,
-        rebased=finding.rebase,
-        fields=_present(finding.fields),
-        snapshot=snapshot,
-        vantage_id=monitor.vantage_id,
-        detector_version=DETECTOR,
-        next_check_at=visit.at,
-        plan_reason=visit.reason,
-    )
-    return rows.insert(row)
+    return {
+        "monitor_id": monitor.pk,
+        "check_no": number,
+        "started_at": finding.started_at,
+        "duration_ms": finding.duration_ms,
+        "outcome": finding.outcome,
+        "reason": finding.reason[:40],
+        "detail": scrubbed(finding.detail)[:500],
+        "status": capture.status if capture else None,
+        "not_modified": capture.not_modified if capture else False,
+        "size_bytes": len(capture.body) if capture else 0,
+        "final_url": finding.final_url[:2000] if finding.final_url != monitor.url else "",
+        "raw_sha256": finding.raw_sha256,
+        "text_hash": finding.text_hash,
+        "fingerprint": finding.fingerprint,
+        "distance": judged.distance if judged else None,
+        "threshold": judged.settings.threshold if judged else None,
+        "score": judged.score if judged else None,
+        "cut": judged.settings.cut if judged else None,
+        "visible_difference": judged.visible_difference if judged else False,
+        "reasons": scrubbed(list(finding.reasons[:CHECK_REASONS])),
+        "delta": judged.delta if judged else b"",
+        "quiet_slots": finding.quiet_slots,
+        "rebased": finding.rebase,
+        "fields": _present(finding.fields),
+        "snapshot_id": snapshot.pk if snapshot else None,
+        "vantage_id": monitor.vantage_id,
+        "detector_version": DETECTOR,
+        "next_check_at": visit.at,
+        "plan_reason": visit.reason,
+    }
 
 
 def _snapshot(finding: Finding, monitor: Monitor, kept: Kept) -> Snapshot:
@@ -247,7 +252,8 @@ _STATES = {
 }
 
 
-def _next_visit(finding: Finding, monitor: Monitor, number: int, now: datetime) -> schedule.NextVisit:
+def next_visit(finding: Finding, monitor: Monitor, number: int, now: datetime) -> schedule.NextVisit:
+    """When the page is visited after this visit, and why then."""
     if finding.good or finding.reason == DISALLOWED:  # what the site forbids is asked again in its usual time
         visit = schedule.plan_next(monitor, now=now, check_no=number)
         soon = _sooner(finding)
@@ -262,7 +268,7 @@ def _sooner(finding: Finding) -> timedelta | None:
     return PLACE_AGAIN if finding.suspect == PLACE and not finding.confirmed else None
 
 
-def _monitor_values(
+def monitor_values(
     finding: Finding,
     monitor: Monitor,
     number: int,

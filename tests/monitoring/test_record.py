@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from monitoring import storage
 from monitoring.models import Change, Check, FieldChange, FieldRule, Monitor, MonitorMemory, Payload, Snapshot
-from monitoring.services import capture, memories, record, retention, schedule
+from monitoring.services import capture, ledger, memories, record, retention, schedule
 from monitoring.services.judge import judge_capture
 from tests.monitoring.conftest import visit
 from tests.monitoring.site import LocalSite
@@ -135,7 +135,7 @@ def test_whichever_write_fails_the_visit_is_written_whole_or_not_at_all(
             with connection.execute_wrapper(fail):
                 return write(*args, **more)
 
-        monkeypatch.setattr(capture, "record", record_failing)
+        monkeypatch.setattr(ledger, "record", record_failing)
         counts = capture.run_batch(batch.ids, batch.token)
         if fail.count < nth:
             assert counts == {"content": 1}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -34,6 +35,49 @@ def test_insert_writes_what_save_writes() -> None:
     for values in (stored, expected):
         del values["id"], values["check_no"], values["snapshot_id"]
     assert stored == expected
+
+
+def test_insert_many_writes_what_save_writes() -> None:
+    monitor = make_monitor()
+    full, bare = full_check(monitor, 1), Check(monitor=monitor, check_no=2, started_at=NOW, outcome="none")
+    numbers = {field.attname: field for field in Check._meta.local_concrete_fields if not field.primary_key}
+    rows.insert_many(Check, [{name: getattr(row, name) for name in numbers} for row in (full, bare)])
+
+    for number, row in ((3, full), (4, bare)):
+        ours = Check.objects.values().get(check_no=row.check_no)
+        row.check_no = number
+        row.save()
+        theirs = Check.objects.values().get(check_no=number)
+        for values in (ours, theirs):
+            del values["id"], values["check_no"]
+        assert ours == theirs
+
+
+def test_update_many_writes_where_everything_fits_and_counts() -> None:
+    monitors = [make_monitor(lease_token="t") for _ in range(3)]
+    changes = [
+        ({"fields": {"a": n}, "last_ok_at": NOW + timedelta(days=n)}, {"id": monitor.pk, "lease_token": token})
+        for n, (monitor, token) in enumerate(zip(monitors, ("t", "other", "t"), strict=True))
+    ]
+    changes.append(({"etag": '"x"'}, {"id": monitors[0].pk, "lease_token": "t"}))
+
+    assert rows.update_many(Monitor, changes) == 3
+
+    found = list(Monitor.objects.order_by("pk").values_list("fields", "last_ok_at", "etag"))
+    assert found == [({"a": 0}, NOW, '"x"'), ({}, None, ""), ({"a": 2}, NOW + timedelta(days=2), "")]
+
+
+@pytest.mark.parametrize("value", [True, 2.5, "7"])
+def test_a_value_of_another_type_is_converted_by_its_field(value: Any) -> None:
+    monitor = make_monitor()
+
+    rows.update(Monitor, {"cut": 0.5, "check_no": value, "etag": value}, id=monitor.pk)
+    expected = make_monitor()
+    Monitor.objects.filter(pk=expected.pk).update(check_no=value, etag=value)
+
+    assert Monitor.objects.values_list("check_no", "etag").get(pk=monitor.pk) == Monitor.objects.values_list(
+        "check_no", "etag"
+    ).get(pk=expected.pk)
 
 
 def test_update_writes_where_everything_fits_and_counts() -> None:
