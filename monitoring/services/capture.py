@@ -405,6 +405,8 @@ class _Batch:
             by_site.setdefault(self.monitors[pk].site_id, []).append(pk)
         for pks in by_site.values():
             site = self.monitors[pks[0]].site
+            if site.rests(now):
+                continue
             wait = schedule.reserve(site, len(pks), now=now, after_s=settings.CONFIRM_DELAY_S)
             for place, pk in enumerate(pks):
                 delay = float(math.ceil(wait + place * site.effective_gap_s))

@@ -75,7 +75,7 @@ def poll(*, now: datetime, budget_s: float = POLL_S, fetcher: Fetch | None = Non
     for source in _due(now).select_related("site").order_by("next_at")[:100]:
         if time.monotonic() >= ends:
             break
-        pulled += _read(source, now, fetcher or _fetch)
+        pulled += _read(source, now, fetcher or _fetch, ends)
     return pulled
 
 
@@ -103,7 +103,7 @@ def _fetch(request: FetchRequest) -> Outcome:
     return asyncio.run(fetch(request, policy=address_policy()))
 
 
-def _read(source: HintSource, now: datetime, fetcher: Fetch) -> int:
+def _read(source: HintSource, now: datetime, fetcher: Fetch, ends: float) -> int:
     """Read one source and use what it says; every end plans the next reading."""
     site = source.site
     listed: Listed | None = None
@@ -119,7 +119,7 @@ def _read(source: HintSource, now: datetime, fetcher: Fetch) -> int:
             source.etag, source.last_modified = outcome.header("ETag")[:500], outcome.header("Last-Modified")[:100]
     dates = list(listed.pages) if listed else []
     if listed and listed.maps:
-        dates += _of_maps(source, listed, now, fetcher)
+        dates += _of_maps(source, listed, now, fetcher, ends)
     source.problem, source.checked_at = problem[:300], now
     if listed is not None:
         source.entries = len(dates)
@@ -143,8 +143,13 @@ def _listed(outcome: Outcome) -> tuple[Listed | None, str]:
         return None, str(error)
 
 
-def _of_maps(source: HintSource, listed: Listed, now: datetime, fetcher: Fetch) -> list[tuple[str, datetime | None]]:
-    """The entries of an index's sitemaps: the newest few, where dates tell, that moved since the last reading."""
+def _of_maps(
+    source: HintSource, listed: Listed, now: datetime, fetcher: Fetch, ends: float
+) -> list[tuple[str, datetime | None]]:
+    """The entries of an index's sitemaps: the newest few, where dates tell, that moved since the last reading.
+
+    With a long gap few fit into the time: the others have their turn when the index is read again.
+    """
     oldest = datetime.min.replace(tzinfo=now.tzinfo)
     wanted = [
         (at or oldest, url)
@@ -153,6 +158,8 @@ def _of_maps(source: HintSource, listed: Listed, now: datetime, fetcher: Fetch) 
     ]
     dates: list[tuple[str, datetime | None]] = []
     for _, url in sorted(wanted, reverse=True)[:MOST_MAPS]:
+        if time.monotonic() + source.site.effective_gap_s > ends:
+            break
         part, _problem = _listed(_ask(source, url, now, fetcher, conditional=False))
         dates += part.pages if part else ()
         if source.site.rests(now):

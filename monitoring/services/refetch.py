@@ -23,6 +23,7 @@ from monitoring.services import calibrate, documents, following, rendering
 from monitoring.services.capture import request_for
 from monitoring.services.egress import address_policy
 from monitoring.services.judge import page_facts
+from monitoring.services.politeness import LONGEST_REST
 from monitoring.services.robots import Book
 from monitoring.services.rules import Rules, rules_of
 from monitoring.services.secrets import SecretError
@@ -67,7 +68,7 @@ def first_looks(*, now: datetime, budget_s: float = FIRST_LOOKS_S) -> int:
     """Work off first looks that wait, oldest first, for so many seconds; how many ended."""
     ends = time.monotonic() + budget_s
     done = 0
-    for run_id in _waiting_first_looks().values_list("pk", flat=True)[:MOST_FIRST_LOOKS]:
+    for run_id in _waiting_first_looks(now).values_list("pk", flat=True)[:MOST_FIRST_LOOKS]:
         if time.monotonic() >= ends:
             break
         work(run_id)
@@ -77,7 +78,7 @@ def first_looks(*, now: datetime, budget_s: float = FIRST_LOOKS_S) -> int:
 
 def any_first_look(*, now: datetime) -> bool:
     """Whether a first look waits."""
-    return _waiting_first_looks().exists()
+    return _waiting_first_looks(now).exists()
 
 
 def give_up(*, now: datetime) -> int:
@@ -89,9 +90,11 @@ def give_up(*, now: datetime) -> int:
     )
 
 
-def _waiting_first_looks() -> QuerySet[CalibrationRun]:
-    waiting = CalibrationRun.objects.filter(state=CalibrationRun.State.WAITING)
-    return waiting.filter(basis=CalibrationRun.Basis.FIRST_LOOK).order_by("pk")
+def _waiting_first_looks(now: datetime) -> QuerySet[CalibrationRun]:
+    """Those whose site is not left alone at the moment."""
+    waiting = CalibrationRun.objects.filter(state=CalibrationRun.State.WAITING, basis=CalibrationRun.Basis.FIRST_LOOK)
+    rests = Q(monitor__site__rest_until__gt=now, monitor__site__rest_until__lte=now + LONGEST_REST)
+    return waiting.exclude(rests).order_by("pk")
 
 
 def _baseline(monitor: Monitor, rules: Rules) -> tuple[Reading, datetime] | None:

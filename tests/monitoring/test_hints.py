@@ -180,3 +180,13 @@ def test_the_sites_page_shows_what_it_says_and_takes_a_policy_with_its_reason(
     host = Site.objects.get(pk=terms.site_id)
     assert (host.robots_policy, host.robots_reason) == ("ignore", "Our own")
     assert "Our own" in client.get(address).content.decode()
+
+
+def test_an_index_of_a_slow_site_takes_no_longer_than_its_turn(terms: Monitor, site: LocalSite) -> None:
+    maps = "".join(f"<sitemap><loc>{site.url(f'/{n}.xml')}</loc></sitemap>" for n in range(5))
+    site.pages["/map.xml"] = Page(f"<sitemapindex>{maps}</sitemapindex>".encode())
+    Site.objects.update(gap_s=60.0)
+
+    assert hints.poll(now=timezone.now(), budget_s=2.0) == 0
+
+    assert (site.visits["/map.xml"], site.visits["/0.xml"]) == (1, 0)

@@ -252,6 +252,18 @@ def test_a_rest_that_a_wrong_clock_wrote_holds_nobody() -> None:
     assert [claim.ids for claim in schedule.claim_due(now=NOW, limit=5, lease_s=60)] == [(monitor.pk,)]
 
 
+def test_a_change_is_not_fetched_once_more_from_a_host_that_rests(watch: Watch, site: LocalSite) -> None:
+    changed, refusing = watch("/a", TEXT), watch("/b", TEXT)
+    visit(changed, refusing)
+    site.put("/a", TEXT.replace("library of Halden", "archive of Oslo, from the first of May"))
+    site.put("/b", TEXT, status=429, Retry_After="600")
+
+    visit(changed, refusing)
+
+    assert site.visits["/a"] == 2
+    assert Check.objects.filter(monitor=changed).latest("pk").outcome == "content"
+
+
 # -- hosts that answer nobody ------------------------------------------------------------------
 
 
