@@ -48,9 +48,18 @@ def pinned_type(monitor: Monitor) -> DocumentType | None:
 def type_for(monitor: Monitor, capture: Capture) -> DocumentType:
     """As what the capture is read: any text as the text type that a person pinned, anything as a file; else as it is."""
     found, pinned = found_type(capture), pinned_type(monitor)
+    if found is DocumentType.TEXT and pinned is None and _is_unlabelled_page(monitor, capture):
+        return DocumentType.HTML
     if pinned is DocumentType.FILE or (pinned in TEXTUAL and found in TEXTUAL):
         return pinned
     return found
+
+
+def _is_unlabelled_page(monitor: Monitor, capture: Capture) -> bool:
+    """Whether bare words came without a type where a page was before: a label that was lost makes no other document."""
+    if capture.header("Content-Type") or monitor.baseline is None:
+        return False
+    return monitor.baseline.document_type in ("", DocumentType.HTML)
 
 
 def type_of_snapshot(snapshot: Snapshot, *, now: DocumentType = DocumentType.FILE) -> DocumentType:

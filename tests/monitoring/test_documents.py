@@ -344,6 +344,14 @@ def test_text_can_be_read_as_another_text_type(watch: Watch, site: LocalSite) ->
     assert visit(monitor).reason == "markup-only"
 
 
+def test_a_label_that_is_lost_makes_no_other_document(watch: Watch, site: LocalSite) -> None:
+    monitor = watch("/a", f"<p>{TERMS}</p><p>The fee is 100 euros.</p>")
+    visit(monitor)
+    site.pages["/a"] = Page(f"{TERMS} The fee is 900 euros.".encode(), headers={"Content-Type": ""})
+
+    assert visit(monitor).outcome == "content"
+
+
 def test_a_snapshot_from_before_types_is_read_anew(watch: Watch, site: LocalSite) -> None:
     monitor = watch("/c.pdf")
     put(site, "/c.pdf", certificate())
