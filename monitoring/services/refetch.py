@@ -46,7 +46,11 @@ def work(run_id: int) -> str:
     rules = rules_of([monitor])[monitor.pk]
 
     def read_page(capture: Capture) -> Reading:
-        kind = documents.type_for(monitor, capture)
+        kind, pinned = documents.type_for(monitor, capture), documents.pinned_type(monitor)
+        if monitor.link_selector and capture.link is None:
+            raise ValueError("The page has no link to a document that could be measured.")
+        if pinned is not None and kind is not pinned:
+            raise ValueError(f"The site sent {kind} where {pinned} was expected.")
         source = documents.source_of(capture, kind, sha256=hashlib.sha256(capture.body).hexdigest())
         reading = documents.reading_of(source, monitor, rules, region=monitor.region_path)
         quality = assess(page_facts(capture, kind), documents.assessed(kind, reading), None)

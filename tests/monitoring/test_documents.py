@@ -464,6 +464,29 @@ def test_a_link_is_judged_like_any_address(watch: Watch, site: LocalSite, link: 
     assert check.detail.startswith("The linked document:")
 
 
+def test_a_document_from_another_host_is_told_as_such(watch: Watch, site: LocalSite) -> None:
+    monitor = watch("/quality", page("/c.pdf"), link_selector="a.cert")
+    put(site, "/c.pdf", certificate())
+    visit(monitor)
+    Snapshot.objects.update(final_url="https://files.example/c.pdf")
+
+    check = visit(monitor)
+
+    assert (check.outcome, check.reason) == ("noise", "redirect-changed")
+    assert monitor.suspect == "redirect"
+
+
+def test_a_document_that_robots_txt_forbids_is_not_asked_for(watch: Watch, site: LocalSite) -> None:
+    monitor = watch("/quality", page("/private/c.pdf"), link_selector="a.cert")
+    put(site, "/robots.txt", "User-agent: *\nDisallow: /private/", "text/plain")
+    put(site, "/private/c.pdf", certificate())
+
+    check = visit(monitor)
+
+    assert (check.outcome, check.reason) == ("error", "robots-disallowed")
+    assert site.visits["/private/c.pdf"] == 0
+
+
 def test_a_page_that_is_blocked_is_blocked_and_not_without_its_link(watch: Watch, site: LocalSite) -> None:
     monitor = watch("/quality", page("/c.pdf"), link_selector="a.cert")
     put(site, "/c.pdf", certificate())
