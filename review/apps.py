@@ -10,7 +10,7 @@ class ReviewConfig(AppConfig):
     verbose_name = "Review"
 
     def ready(self) -> None:
-        """Register the digest's clock, listen for important field changes, keep the roles' permissions."""
+        """Register the clocks of digests and notices, listen for important field changes, keep the roles' permissions."""
         from django.db.models.signals import post_migrate
 
         from monitoring.queueing import periodic
@@ -19,5 +19,6 @@ class ReviewConfig(AppConfig):
         from review.services.alerts import send_field_alert
 
         periodic("digests", 60, "review.services.digests.tick", when="review.services.digests.any_due")
+        periodic("notices", 60, "review.services.notices.tick", when="review.services.notices.any_due")
         important_field_changed.connect(send_field_alert, dispatch_uid="review.alerts")
         post_migrate.connect(ensure_roles, sender=self, dispatch_uid="review.roles")

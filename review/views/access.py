@@ -60,7 +60,7 @@ def monitor_or_404(request: HttpRequest, pk: int) -> Monitor:
     """A monitor of the person's teams; a foreign one is not there."""
     found = (
         Monitor.objects.visible_to(request.user)
-        .select_related("site", "page_type", "vantage", "team", "baseline")
+        .select_related("site", "page_type", "vantage", "confirm_vantage", "team", "baseline")
         .filter(pk=pk)
         .first()
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlencode
 
@@ -20,7 +20,7 @@ from django.views.decorators.http import require_GET, require_POST
 from monitoring.models import CalibrationRun, Monitor, MonitorState, PageType, Site, Snapshot
 from monitoring.services import calibrate
 from monitoring.services import monitors as service
-from review import roles, wording
+from review import roles, standing, wording
 from review.entries import line_of
 from review.selectors import history, keyset
 from review.views import parameters
@@ -79,7 +79,9 @@ def monitor_list(request: HttpRequest) -> HttpResponse:
         {
             "section": "monitors",
             "now": now,
-            "lines": [{"monitor": m, "waiting": waiting.get(m.pk, 0), "next": _when(m, now)} for m in page.rows],
+            "lines": [
+                {"monitor": m, "waiting": waiting.get(m.pk, 0), "next": standing.next_words(m, now)} for m in page.rows
+            ],
             "total": found.count(),
             "query": query,
             "state": state,
@@ -93,18 +95,6 @@ def monitor_list(request: HttpRequest) -> HttpResponse:
             "filtered": bool(kept),
         },
     )
-
-
-def _when(monitor: Monitor, now: datetime) -> str:
-    """When the next visit is, in words."""
-    if not monitor.enabled:
-        return _("paused")
-    if monitor.quarantined_at:
-        return _("held until somebody looks: %(why)s") % {"why": monitor.quarantine_words}
-    if monitor.next_check_at is None:
-        return _("not planned")
-    gap = monitor.next_check_at - now
-    return _("due now") if gap.total_seconds() <= 0 else _("in %(span)s") % {"span": wording.span(gap)}
 
 
 @require_GET
@@ -129,7 +119,9 @@ def monitor_page(request: HttpRequest, pk: int) -> HttpResponse:
             "section": "monitors",
             "monitor": monitor,
             "now": now,
-            "next_visit": _when(monitor, now),
+            "next_visit": standing.next_words(monitor, now),
+            "distrusted": monitor.distrusted_until is not None and monitor.distrusted_until > now,
+            "standing": standing.standings([monitor], now=now)[0],
             "why": PLANS.get(monitor.plan_reason, monitor.plan_reason),
             "interval": wording.long_span(timedelta(seconds=monitor.effective_interval_s)),
             "counts": counts,
