@@ -110,9 +110,15 @@ periodic(
     "first-looks", 10, "monitoring.services.refetch.first_looks", when="monitoring.services.refetch.any_first_look"
 )
 periodic("lost-calibrations", 900, "monitoring.services.refetch.give_up")
+periodic("lost-comparisons", 300, "monitoring.services.comparisons.give_up")
 periodic("mend-plans", 3_600, "monitoring.services.schedule.mend_plans")
 periodic("hints", 300, "monitoring.services.hints.poll", when="monitoring.services.hints.any_due")
 periodic("retention", 86_400, "monitoring.services.retention.sweep")
+
+
+def enqueue_comparison(comparison_id: int) -> None:
+    """Hand a comparison of vantages to the workers."""
+    async_task("monitoring.tasks.run_comparison", comparison_id, task_name=f"comparison-{comparison_id}", save=False)
 
 
 def enqueue_calibration(run_id: int) -> None:

@@ -7,7 +7,7 @@ import logging
 from django.utils import timezone
 
 from monitoring import queueing
-from monitoring.services import capture, refetch, ticker
+from monitoring.services import capture, comparisons, refetch, ticker
 
 logger = logging.getLogger(__name__)
 
@@ -33,3 +33,8 @@ def run_periodic(name: str) -> str:
 def run_calibration(run_id: int) -> str:
     """Work off a calibration run."""
     return refetch.work(run_id)
+
+
+def run_comparison(comparison_id: int) -> str:
+    """Ask for a page from two vantages."""
+    return comparisons.work(comparison_id)

@@ -16,6 +16,7 @@ from review.views import (
     sample,
     sites,
     today,
+    vantages,
 )
 from review.views import verdicts as verdict_log
 
@@ -36,6 +37,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("m/<int:pk>/", monitors.monitor_page, name="monitor"),
     path("m/<int:pk>/check/", monitors.check_now, name="check_now"),
     path("m/<int:pk>/calibrate/", monitors.calibrate_monitor, name="calibrate_monitor"),
+    path("m/<int:pk>/vantages/", vantages.vantages_page, name="vantages"),
     path("sites/", sites.site_list, name="sites"),
     path("verdicts/", verdict_log.verdict_log, name="verdicts"),
     path("fields/", fields.field_list, name="fields"),

@@ -15,7 +15,7 @@ import queue
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ from monitoring.fetching.capture import Capture, Exemption, Failure, FetchReques
 from monitoring.fetching.guard import AddressPolicy
 from monitoring.fetching.http import Fetcher as PageFetcher
 from monitoring.models import Change, Monitor, Renderer, RobotsPolicy, Site
-from monitoring.services import following, hints, politeness, rendering, robots, schedule, validators, vantages
+from monitoring.services import following, hints, places, politeness, rendering, robots, schedule, validators, vantages
 from monitoring.services.egress import address_policy
 from monitoring.services.findings import Finding
 from monitoring.services.judge import audit_due, confirm_capture, judge_capture, stale_baseline
@@ -141,6 +141,7 @@ class _Batch:
         self.doubtful: dict[int, Finding] = {}
         self.links: dict[int, Link] = {}  # of the pages that led to a document
         self.unfollowed: list[int] = []
+        self.abroad: dict[int, Finding] = {}  # changes that the monitor's second vantage is asked about
         self.remarks: dict[int, str] = {}
         self.probes: set[int] = set()  # asked by HTTP although “auto” gets them by browser
         self.unanswered: set[int] = set()  # of these, the ones for which that was not enough
@@ -154,7 +155,7 @@ class _Batch:
         rows = (
             Monitor.objects.filter(lease_token=self.token)
             .exclude(pk__in=self.monitors)
-            .select_related("site", "page_type", "vantage", "baseline__payload")
+            .select_related("site", "page_type", "vantage", "confirm_vantage", "baseline__payload")
             .defer("baseline__headers", "baseline__redirects", "baseline__vantage", "baseline__fields")
         )
         order = {pk: place for place, pk in enumerate(ids)}
@@ -264,8 +265,9 @@ class _Batch:
                 self._learn_robots(-outcome.key, outcome, fetcher)
                 continue
             monitor = self.monitors[outcome.key]
+            vantage = monitor.confirm_vantage if outcome.key in self.abroad else monitor.vantage
             if self._is_own(monitor) and politeness.note(
-                monitor.site, outcome, now=timezone.now(), through_proxy=bool(monitor.vantage.proxy_url)
+                monitor.site, outcome, now=timezone.now(), through_proxy=bool(vantage and vantage.proxy_url)
             ):
                 # What was not asked for yet is given back, and due again when the site has had its rest.
                 fetcher.drop({pk for pk, other in self.monitors.items() if other.site_id == monitor.site_id})
@@ -364,6 +366,8 @@ class _Batch:
             for pk in order:
                 if self._left_s() > REQUEST_S:
                     self._render(self.monitors[pk], renderer)
+            for pk in list(self.abroad):
+                self._render_abroad(self.monitors[pk], renderer)
         for pk in self.escalated.keys() - set(self.unfollowed):  # no time was left for these
             self._guarded(pk, lambda pk=pk: self._record(self.monitors[pk], self.escalated.pop(pk)))  # type: ignore[misc]
 
@@ -387,27 +391,57 @@ class _Batch:
         self._handle(outcome)
 
     def _confirm(self, fetcher: _Fetcher) -> None:
-        """Fetch once more what wants to open a change; what can't be fetched in time is recorded as it is."""
-        if not self.doubtful:
-            return
-        for delay, requests in self._second_waves():
-            for request in requests:
-                fetcher.add(request, delay)
-        self._drain(fetcher)
-        for pk in list(self.doubtful):
-            self._guarded(pk, lambda pk=pk: self._record(self.monitors[pk], self.doubtful.pop(pk)))  # type: ignore[misc]
+        """Fetch once more what wants to open a change, and where the monitor says so from a second vantage as well.
 
-    def _second_waves(self) -> list[tuple[float, list[FetchRequest]]]:
+        What can't be fetched in time is recorded as it is.
+        """
+        if self.doubtful:
+            for delay, requests in self._second_waves(self.doubtful, after_s=settings.CONFIRM_DELAY_S):
+                for request in requests:
+                    fetcher.add(replace(request, etag="", last_modified=""), delay)
+            self._drain(fetcher)
+            for pk in list(self.doubtful):
+                self._guarded(pk, lambda pk=pk: self._settle(self.monitors[pk], self.doubtful.pop(pk)))  # type: ignore[misc]
+        if self.abroad:
+            for delay, requests in self._second_waves(self.abroad, after_s=0.0):
+                for request in requests:
+                    vantage = self.monitors[request.key].confirm_vantage
+                    if vantage is not None:
+                        fetcher.add(places.request_from(request, vantage), delay)
+            self._drain(fetcher)
+            for pk in list(self.abroad):
+                self._guarded(pk, lambda pk=pk: self._unasked(self.monitors[pk]))  # type: ignore[misc]
+
+    def _render_abroad(self, monitor: Monitor, renderer: browser.Renderer) -> None:
+        """Show a page to the browser once more as the second vantage sees it; without time for it, the finding stands."""
+        if monitor.confirm_vantage is None or self._left_s() < REQUEST_S:
+            self._guarded(monitor.pk, lambda: self._unasked(monitor))
+            return
+        try:
+            request = places.request_from(browser_request(monitor), monitor.confirm_vantage)
+        except (SecretError, ValidationError):
+            self._guarded(monitor.pk, lambda: self._unasked(monitor))
+            return
+        self._handle(renderer.render(request))
+
+    def _unasked(self, monitor: Monitor) -> None:
+        """Record a change that the second vantage could not be asked about."""
+        finding = self.abroad.pop(monitor.pk)
+        if monitor.confirm_vantage is not None:
+            finding = places.unreached(finding, monitor.confirm_vantage, "There was no time left to ask.")
+        self._record(monitor, finding)
+
+    def _second_waves(self, waiting: Iterable[int], *, after_s: float) -> list[tuple[float, list[FetchRequest]]]:
         now = timezone.now()
         waves: dict[float, list[FetchRequest]] = {}
         by_site: dict[int, list[int]] = {}
-        for pk in self.doubtful:
+        for pk in waiting:
             by_site.setdefault(self.monitors[pk].site_id, []).append(pk)
         for pks in by_site.values():
             site = self.monitors[pks[0]].site
             if site.rests(now):
                 continue
-            wait = schedule.reserve(site, len(pks), now=now, after_s=settings.CONFIRM_DELAY_S)
+            wait = schedule.reserve(site, len(pks), now=now, after_s=after_s)
             for place, pk in enumerate(pks):
                 delay = float(math.ceil(wait + place * site.effective_gap_s))
                 if delay < self._left_s() - REQUEST_S:
@@ -415,7 +449,7 @@ class _Batch:
                         request = self._again(pk, now=now)
                     except (SecretError, ValidationError):
                         continue  # recorded as it is
-                    waves.setdefault(delay, []).append(replace(request, etag="", last_modified=""))
+                    waves.setdefault(delay, []).append(request)
         return sorted(waves.items())
 
     def _again(self, pk: int, *, now: datetime) -> FetchRequest:
@@ -467,8 +501,12 @@ class _Batch:
                 return
             if monitor.pk in self.links:
                 outcome = following.document_of(outcome, self.links[monitor.pk])
+        held = self.abroad.pop(monitor.pk, None)
+        if held is not None:
+            self._record(monitor, places.confirm_elsewhere(monitor, held, outcome, rules=rules, now=now))
+            return
         if monitor.pk in self.escalated:
-            self._record(monitor, self._better(monitor, judge_capture(monitor, outcome, rules=rules, now=now)))
+            self._settle(monitor, self._better(monitor, judge_capture(monitor, outcome, rules=rules, now=now)))
             return
         first = self.doubtful.pop(monitor.pk, None)
         if first is not None:
@@ -491,7 +529,18 @@ class _Batch:
                 if monitor.stage:  # while it waits it is no suspect
                     schedule.enter_stage(monitor.pk, self.token, schedule.CAREFUL, now=now)
                 return
-        self._record(monitor, finding)
+        self._settle(monitor, finding)
+
+    def _settle(self, monitor: Monitor, finding: Finding) -> None:
+        """Record a finding, or set it aside until the monitor's second vantage was asked."""
+        if monitor.confirm_vantage is None or finding.opens not in _CONFIRMED_KINDS or finding.capture is None:
+            self._record(monitor, finding)
+            return
+        self.abroad[monitor.pk] = finding
+        if len(self.abroad) > MOST_DOUBTFUL or len(finding.capture.body) > MOST_DOUBTFUL_BYTES:
+            self._unasked(monitor)  # pages wait in memory
+        elif monitor.stage:  # while it waits it is no suspect
+            schedule.enter_stage(monitor.pk, self.token, schedule.CAREFUL, now=timezone.now())
 
     def _better(self, monitor: Monitor, rendered: Finding) -> Finding:
         """Of what HTTP and a browser brought the one to record, and what is learned from it."""

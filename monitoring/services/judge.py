@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -63,6 +64,28 @@ class Confirmation:
 
 CONFIRM = Confirmation()
 CONFIRM_SAMPLE = Confirmation(checks=2, span=timedelta(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A capture read as a visit reads it, beside the baseline; `problem` is the sentence of one that is no page."""
+
+    reading: Reading
+    baseline: Reading
+    values: dict[str, FieldValue]
+    problem: str = ""
+
+
+def look_at(monitor: Monitor, capture: Capture, *, rules: Rules, now: datetime) -> Look:
+    """What a capture shows, judged by nothing but whether it is a page; `monitor` has a baseline."""
+    visit = _Visit(monitor, capture, rules, now, CONFIRM)
+    quality = assess(page_facts(capture), visit.reading)
+    return Look(visit.reading, visit.baseline, visit.values, "" if quality.is_good else quality.sentence)
+
+
+def readings_of(monitor: Monitor, captures: Sequence[Capture], rules: Rules) -> tuple[Reading, ...]:
+    """Captures read as they are shown, with the nodes of fields, whether the monitor has a baseline or not."""
+    return tuple(_Visit(monitor, capture, rules, capture.started_at, CONFIRM).whole for capture in captures)
 
 
 def audit_due(monitor: Monitor, now: datetime) -> bool:

@@ -55,12 +55,13 @@ class StaleLeaseError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The payloads of what is kept: the capture, and the one before it that it confirms."""
+    """The payloads of what is kept: the capture, the one before it that it confirms, the page from a second vantage."""
 
     page: Payload
     screenshot: Payload | None
     thumbnail: Payload | None
     earlier: Payload | None
+    elsewhere: Payload | None
 
 
 def record(finding: Finding, monitor: Monitor, *, token: str, rules: Rules, now: datetime) -> Check:
@@ -72,7 +73,7 @@ def record(finding: Finding, monitor: Monitor, *, token: str, rules: Rules, now:
     kept = None
     if finding.keep is not None and finding.capture is not None:
         try:
-            kept = _store(finding.capture, finding.earlier)
+            kept = _store(finding.capture, finding.earlier, finding.elsewhere)
         except storage.StorageError as error:
             logger.error("monitor=%d kept nothing: %s", monitor.pk, error)
             finding = _without_storage(finding)
@@ -86,11 +87,12 @@ def record(finding: Finding, monitor: Monitor, *, token: str, rules: Rules, now:
         raise
 
 
-def _store(capture: Capture, earlier: Capture | None) -> Kept:
+def _store(capture: Capture, earlier: Capture | None, elsewhere: Capture | None) -> Kept:
     page = storage.put(capture.body)
     screenshot = storage.put(capture.screenshot) if capture.screenshot else None
     thumbnail = storage.put(capture.thumbnail) if capture.thumbnail else None
-    return Kept(page, screenshot, thumbnail, storage.put(earlier.body) if earlier else None)
+    others = (storage.put(other.body) if other else None for other in (earlier, elsewhere))
+    return Kept(page, screenshot, thumbnail, *others)
 
 
 def _without_storage(finding: Finding) -> Finding:
@@ -110,6 +112,8 @@ def _write(finding: Finding, monitor: Monitor, kept: Kept | None, *, token: str,
     snapshot = _snapshot(finding, monitor, kept) if kept else None
     if kept is not None and kept.earlier is not None:
         _earlier_snapshot(finding, monitor, kept.earlier, now)
+    if kept is not None and kept.elsewhere is not None:
+        _snapshot_elsewhere(finding, monitor, kept.elsewhere, now)
     visit = next_visit(finding, monitor, number, now)
     check = rows.insert(Check(**check_values(finding, monitor, number, snapshot, visit)))
     change = _open_or_fold(finding, monitor, check, snapshot, now)
@@ -214,6 +218,19 @@ def _earlier_snapshot(finding: Finding, monitor: Monitor, payload: Payload, now:
         expires_at=finding.expires_at or now + CONFIRMATION_KEPT,
         document_type=documents.type_for(monitor, finding.earlier),
         **_how_taken(finding.earlier, monitor.vantage),
+    )
+
+
+def _snapshot_elsewhere(finding: Finding, monitor: Monitor, payload: Payload, now: datetime) -> None:
+    """What a second vantage was shown; it stays as long as the capture it differs from."""
+    assert finding.elsewhere is not None  # noqa: S101 - its payload was stored
+    assert finding.elsewhere_from is not None  # noqa: S101 - who saw it
+    Snapshot.objects.create(
+        monitor=monitor,
+        role=Snapshot.Role.VANTAGE,
+        payload=payload,
+        expires_at=finding.expires_at or now + CONFIRMATION_KEPT,
+        **_how_taken(finding.elsewhere, finding.elsewhere_from),
     )
 
 

@@ -171,9 +171,9 @@ def test_while_it_waits_for_a_second_look_a_monitor_is_no_suspect(
     stages: list[str] = []
     waves = capture._Batch._second_waves
 
-    def look(batch: Any) -> Any:
+    def look(batch: Any, *args: Any, **options: Any) -> Any:
         stages.append(Monitor.objects.get().stage)
-        return waves(batch)
+        return waves(batch, *args, **options)
 
     monkeypatch.setattr(capture._Batch, "_second_waves", look)
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from monitoring import storage
 from monitoring.fetching import browser
 from monitoring.fetching.capture import Capture, Failure, FetchRequest, Picture
-from monitoring.models import Change, Monitor, Snapshot
+from monitoring.models import Change, Monitor, Snapshot, Vantage
 from monitoring.services import capture, schedule
 from tests.monitoring.conftest import visit
 from tests.monitoring.test_pipeline import CLAUSES, page
@@ -136,3 +136,22 @@ def test_a_worker_that_dies_with_its_browser_marks_that_monitor(
     monitor.refresh_from_db()
     other.refresh_from_db()
     assert (monitor.stage_failures, other.stage_failures) == (1, 0)
+
+
+def test_a_second_vantage_is_shown_the_page_in_the_browser_too(
+    watch: Watch, chromium: FakeBrowser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIDELINE_SECRET_GATE", "hunter2")
+    proxy = "http://halden-{country}:{secret:GATE}@gate.example:7777"
+    vienna = Vantage.objects.create(name="Vienna", country="AT", proxy_url=proxy, locale="de-AT")
+    monitor = watch("/a", renderer="browser", confirm_vantage=vienna)
+    visit(monitor)
+    chromium.html = page(clauses=CLAUSES[1:])
+
+    check = visit(monitor)
+
+    assert check.outcome == "content"
+    assert [reason["code"] for reason in check.reasons][0] == "vantage-same"
+    assert [request.vantage.name for request in chromium.asked] == ["default", "default", "Vienna"]
+    last = chromium.asked[-1].vantage
+    assert (last.locale, last.proxy_url) == ("de-AT", "http://halden-at:hunter2@gate.example:7777")
