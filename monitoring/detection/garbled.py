@@ -15,6 +15,8 @@ _HALF = 0.5
 _LOST_SPACE = re.compile(
     "\u00c3 "
 )  # the second byte of an a with grave accent reads as a no-break space, which is folded
+# A first byte of UTF-8 and a second one, each read as a letter of its own: what running text does not hold.
+_SIGN = re.compile("[\u00c2-\u00f4][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]|\u00c3 ")
 _C1 = {code: bytes([code]) for code in (0x81, 0x8D, 0x8F, 0x90, 0x9D)}  # bytes that windows-1252 leaves as controls
 
 
@@ -43,14 +45,19 @@ def _foreign(reading: Reading) -> set[str]:
 
 def _mended(text: str) -> set[str]:
     """What the text says once its letters are taken for the bytes of UTF-8; nothing when they are none."""
-    found = set()
+    found: set[str] = set()
+    if not _SIGN.search(text):
+        return found
     for candidate in {text, _LOST_SPACE.sub("\u00c3\u00a0", text), _LOST_SPACE.sub("\u00c3\u00a0 ", text)}:
         try:
-            found.add(b"".join(map(_byte, candidate)).decode("utf-8"))
+            found.add(_bytes(candidate).decode("utf-8"))
         except UnicodeError:
             continue
     return found
 
 
-def _byte(letter: str) -> bytes:
-    return _C1.get(ord(letter)) or letter.encode("cp1252")
+def _bytes(text: str) -> bytes:
+    try:
+        return text.encode("cp1252")
+    except UnicodeError:
+        return b"".join(_C1.get(ord(letter)) or letter.encode("cp1252") for letter in text)

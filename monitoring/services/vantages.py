@@ -54,13 +54,14 @@ def filled(template: str, *, country: str) -> str:
     """A proxy's address from its template.
 
     `http://halden-{country}:{secret:GATE}@gate.example:7777` becomes `http://halden-de:hunter2@gate.example:7777`.
-    Raises `SecretError` where the deployment holds no such secret.
+    Raises `SecretError` where the deployment holds no such secret, or not for the proxy's host.
     """
+    host = template.replace(f"{{{COUNTRY}}}", country.lower()).rpartition("@")[2].rpartition(":")[0].lower()
 
     def value(found: re.Match[str]) -> str:
         if found[1] == COUNTRY:
             return country.lower()
-        return quote(secrets.resolve(found[1]), safe="") if secrets.is_reference(found[1]) else found[0]
+        return quote(secrets.resolve(found[1], host=host), safe="") if secrets.is_reference(found[1]) else found[0]
 
     return _PLACE.sub(value, template)
 

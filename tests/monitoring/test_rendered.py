@@ -151,7 +151,7 @@ def test_a_second_vantage_is_shown_the_page_in_the_browser_too(
     check = visit(monitor)
 
     assert check.outcome == "content"
-    assert [reason["code"] for reason in check.reasons][0] == "vantage-same"
+    assert next(reason["code"] for reason in check.reasons) == "vantage-same"
     assert [request.vantage.name for request in chromium.asked] == ["default", "default", "Vienna"]
     last = chromium.asked[-1].vantage
     assert (last.locale, last.proxy_url) == ("de-AT", "http://halden-at:hunter2@gate.example:7777")

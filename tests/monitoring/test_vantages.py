@@ -52,6 +52,17 @@ def test_a_secret_may_come_from_a_file(tmp_path: Path, monkeypatch: pytest.Monke
     assert vantages.spec_of(made()).proxy_url == "http://halden-de:from-a-file@gate.example:7777"
 
 
+def test_a_secret_goes_to_no_host_that_it_is_not_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIDELINE_SECRET_GATE", "hunter2")
+    monkeypatch.setenv("TIDELINE_SECRET_GATE_HOSTS", "gate.example, de.gate.example")
+
+    thief = vantages.spec_of(made(TEMPLATE.replace("gate.example", "thief.example")))
+
+    assert (thief.proxy_url, "may not be given to thief.example" in thief.proxy_fault) == ("", True)
+    assert "hunter2" in vantages.spec_of(made()).proxy_url
+    assert "hunter2" in vantages.spec_of(made("http://me:{secret:GATE}@{country}.gate.example:1")).proxy_url
+
+
 def test_without_the_secret_nothing_is_asked_and_the_check_says_why(watch: Watch, site: LocalSite) -> None:
     monitor = watch("/a", page(), vantage=Vantage.objects.create(name="Germany", country="DE", proxy_url=TEMPLATE))
 

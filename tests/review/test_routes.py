@@ -41,6 +41,7 @@ ROUTES: dict[str, str] = {
     "monitor": TEAM,
     "check_now": DECIDE,
     "calibrate_monitor": LEAD,
+    "vantages": LEAD,
     "sites": OWN,
     "verdicts": OWN,
     "fields": OWN,
@@ -116,7 +117,7 @@ def address(name: str, world: World) -> str:
     arguments: dict[str, list[object]] = {
         "change": [world.change], "decide": [world.change], "note": [world.change], "evidence": [world.change],
         "screenshot": [world.change, "prior"], "picture": [Change.objects.get(pk=world.change).prior_id, "screenshot"], "give_reason": [world.verdict], "monitor": [world.monitor],
-        "check_now": [world.monitor], "calibrate_monitor": [world.monitor], "calibration": [world.slug], "calibration_propose": [world.slug],
+        "check_now": [world.monitor], "calibrate_monitor": [world.monitor], "vantages": [world.monitor], "calibration": [world.slug], "calibration_propose": [world.slug],
         "calibration_apply": [world.slug], "password_reset_confirm": ["x", "y-z"], "digest-stop": ["forged"],
     }  # fmt: skip
     return reverse(name, args=arguments.get(name, []))
