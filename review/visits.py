@@ -68,6 +68,7 @@ WHY: dict[str, Callable[[], str]] = {
     "pdf-encrypted": lambda: _("The PDF is protected by a password."),
     "pdf-broken": lambda: _("The PDF is damaged and can't be read."),
     "pdf-too-costly": lambda: _("Reading the PDF takes too much time or memory."),
+    "differs-by-vantage": lambda: _("Another vantage still shows the earlier text."),
     "our-change": lambda: _("The way this page is read has changed; it is the new baseline."),
 }
 

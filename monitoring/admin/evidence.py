@@ -98,7 +98,7 @@ class CheckAdmin(OfMonitor[Check]):
     search_fields = ["monitor__name", "monitor__url", "reason"]
     date_hierarchy = None
     fieldsets = [
-        (None, {"fields": ["monitor", "check_no", "started_at", "duration_ms", "outcome", "reason", "detail"]}),
+        (None, {"fields": ["monitor", "check_no", "started_at", "duration_ms", "vantage", "outcome", "reason", "detail"]}),
         (_("Why"), {"fields": ["score_against_cut", "distance_against_threshold", "why", "visible_difference", "snapshot", "fields"]}),
         (_("Answer"), {"fields": ["status", "not_modified", "size_bytes", "final_url", "raw_sha256", "text_hash", "fingerprint"]}),
         (_("Afterwards"), {"fields": ["next_check_at", "plan_reason", "detector_version"]}),

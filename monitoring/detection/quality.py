@@ -570,7 +570,7 @@ def _by_redirect(case: _Case) -> Quality | None:
         )
     if got.path in ("", "/") and len(asked.path) > 1 and case.retained < 0.5:
         return Quality(
-            State.BLOCKED, "redirect-home", "The site forwarded to its home page.", (f"ends at {got.netloc}/",)
+            State.GONE, "redirect-home", "The site forwarded to its home page.", (f"ends at {got.netloc}/",)
         )
     return None
 
@@ -614,7 +614,7 @@ def _by_home(case: _Case) -> Quality | None:
     if _same_subject(case):
         return None  # some sites name their root on every page
     return Quality(
-        State.BLOCKED, "redirect-home", "The site showed its home page in place of the page.", (_amounts(case),)
+        State.GONE, "redirect-home", "The site showed its home page in place of the page.", (_amounts(case),)
     )
 
 

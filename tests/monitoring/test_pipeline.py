@@ -417,6 +417,24 @@ def test_a_page_gone_for_a_day_opens_a_change_without_a_diff(watch: Watch, site:
     assert monitor.state == MonitorState.GONE
 
 
+def test_a_page_that_leads_to_the_home_page_for_a_day_is_gone(watch: Watch, site: LocalSite) -> None:
+    monitor = watch("/terms/a", page())
+    visit(monitor)
+    site.put("/terms/a", "", status=302, Location="/")
+    home = "".join(f"<p>Welcome to our library, reading room {n} is open to you every day.</p>" for n in range(9))
+    site.put("/", f"<title>Halden Library</title><main>{home}</main>")
+
+    check = visit(monitor)
+    assert (check.outcome, check.reason) == ("gone", "redirect-home")
+    visit(monitor)
+    later(monitor, "suspect_since", timedelta(hours=24))
+    visit(monitor)
+
+    change = Change.objects.get()
+    assert (change.kind, change.new, change.diff) == (Change.Kind.GONE, None, {})
+    assert monitor.state == MonitorState.GONE
+
+
 def test_one_good_visit_forgets_the_suspicion(watch: Watch, site: LocalSite) -> None:
     monitor = watch("/a", page())
     visit(monitor)
