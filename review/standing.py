@@ -9,6 +9,7 @@ from functools import reduce
 from operator import or_
 
 from django.db.models import Q
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -41,7 +42,7 @@ def next_words(monitor: Monitor, now: datetime) -> str:
     if not monitor.enabled:
         return _("paused")
     if monitor.quarantined_at:
-        return _("held until somebody looks")
+        return _("held until somebody looks: %(why)s") % {"why": monitor.quarantine_words}
     if monitor.next_check_at is None:
         return _("not planned")
     gap = monitor.next_check_at - now
@@ -68,14 +69,9 @@ def _standing(monitor: Monitor, checks: dict[tuple[int, int], Check], now: datet
     return Standing(
         monitor=monitor,
         label=_("held") if held else str(monitor.get_state_display()),
-        why=_held(monitor) if held else visits.visit_words(last) if last is not None else "",
+        why=capfirst(monitor.quarantine_words) + "." if held else visits.visit_words(last) if last is not None else "",
         evidence=visits.evidence_of(last) if last is not None else "",
         since=monitor.quarantined_at or (first.started_at if first else monitor.state_since),
         failures=monitor.fail_no,
-        next_try=next_words(monitor, now),
+        next_try=_("when somebody asks for it") if held else next_words(monitor, now),
     )
-
-
-def _held(monitor: Monitor) -> str:
-    stage = {"render": _("rendering"), "judge": _("comparing")}.get(monitor.stage, monitor.stage or _("working"))
-    return _("Workers failed at this page again and again, the last time while %(stage)s it.") % {"stage": stage}

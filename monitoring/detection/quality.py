@@ -569,9 +569,7 @@ def _by_redirect(case: _Case) -> Quality | None:
             (f"ends at {got.path[:120]}",),
         )
     if got.path in ("", "/") and len(asked.path) > 1 and case.retained < 0.5:
-        return Quality(
-            State.GONE, "redirect-home", "The site forwarded to its home page.", (f"ends at {got.netloc}/",)
-        )
+        return Quality(State.GONE, "redirect-home", "The site forwarded to its home page.", (f"ends at {got.netloc}/",))
     return None
 
 

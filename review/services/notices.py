@@ -16,6 +16,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
 from django.template.loader import render_to_string
 from django.utils import translation
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from monitoring.models import Monitor
@@ -158,9 +159,16 @@ def _mail(kind: str, user: User, monitors: list[Monitor], *, key: str, now: date
 
 def _subject(kind: str, monitors: list[Monitor]) -> str:
     count = len(monitors)
-    name = {"name": monitors[0].name, "n": count}
-    if kind == RECOVERY:
-        return ngettext("%(name)s can be read again", "%(n)s pages can be read again", count) % name
-    if kind == REMINDER:
-        return ngettext("%(name)s still can't be read", "%(n)s pages still can't be read", count) % name
-    return ngettext("%(name)s can't be read", "%(n)s pages can't be read", count) % name
+    if count == 1:
+        words = {
+            RECOVERY: _("%(name)s can be read again"),
+            REMINDER: _("%(name)s still can't be read"),
+            TROUBLE: _("%(name)s can't be read"),
+        }
+        return words[kind] % {"name": monitors[0].name}
+    many = {
+        RECOVERY: ngettext("%(n)s page can be read again", "%(n)s pages can be read again", count),
+        REMINDER: ngettext("%(n)s page still can't be read", "%(n)s pages still can't be read", count),
+        TROUBLE: ngettext("%(n)s page can't be read", "%(n)s pages can't be read", count),
+    }
+    return many[kind] % {"n": count}

@@ -167,8 +167,8 @@ def test_a_held_monitor_is_told_at_once_and_in_words() -> None:
     notices.tick(now=NOW)
 
     (mail,) = told()
-    assert "while rendering it" in mail.text
-    assert "held until somebody looks" in mail.text
+    assert "Work on it broke off three times while the browser had it." in mail.text
+    assert "when somebody asks for it" in mail.text
 
 
 @pytest.mark.parametrize("extra", [{"enabled": False}, {"is_sample": True}])
