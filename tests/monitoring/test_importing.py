@@ -132,6 +132,8 @@ def test_what_is_wrong_with_a_line_is_named(cells: str, said: str) -> None:
         ("weight", "0", "out of range"),
         ("main_selector", "main[", "does not parse"),
         ("wait_selector", "#ready", "only a browser"),
+        ("steps", "[{'do'", "is no JSON"),
+        ("steps", '"[{""do"": ""consent""}]"', "only a browser does steps"),
         ("renderer", "curl", "expected http, browser or auto"),
         ("order_matters", "maybe", "neither yes nor no"),
         ("team", "Nobody", "no team you can use"),

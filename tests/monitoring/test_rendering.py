@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from monitoring import storage
@@ -18,6 +21,7 @@ from monitoring.models import Change, Check, Monitor, MonitorState, Payload, Set
 from monitoring.services import monitors, rendering, retention
 from monitoring.services.capture import request_for
 from monitoring.services.secrets import SecretError
+from tests.factories import make_user
 from tests.monitoring.conftest import visit
 from tests.monitoring.site import LocalSite, Page
 from tests.monitoring.test_pipeline import CLAUSES, page
@@ -321,3 +325,45 @@ def test_pictures_are_kept_as_long_as_their_snapshot(watch: Watch, chromium: Fak
     retention.sweep(now=long_after)
 
     assert (Snapshot.objects.count(), Payload.objects.count(), list(storage.files())) == (0, 0, [])
+
+
+# -- in the admin --------------------------------------------------------------------------------------------------
+
+
+def test_a_sites_page_takes_references_and_shows_no_value(
+    watch: Watch, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIDELINE_SECRET_SHOP", "correct horse")
+    monitor = watch("/a")
+    client.force_login(make_user("root", role="admin", is_superuser=True))
+    address = reverse("admin:monitoring_site_change", args=[monitor.site_id])
+    form = {
+        "name": "Local",
+        "gap_s": "0",
+        "robots_policy": "obey",
+        "robots_reason": "",
+        "use_hints": "on",
+        "hint_url": "",
+    }
+
+    refused = client.post(address, form | {"cookies": "session=in-clear"}).content.decode()
+    signing = {"login_url": "https://www.example.org/in", "login_steps": json.dumps(TYPING)}
+    kept = client.post(address, form | {"cookies": "session=secret:SHOP"} | signing)
+
+    assert "Line 1 is no cookie" in refused
+    assert kept.status_code == 302
+    monitor.refresh_from_db()
+    assert (monitor.site.cookies, monitor.site.login_steps) == ("session=secret:SHOP", TYPING)
+    assert monitor.rebaseline == "access to the site changed"
+    assert "horse" not in client.get(address).content.decode()
+
+
+def test_a_snapshots_page_shows_its_picture(watch: Watch, chromium: FakeBrowser, client: Client) -> None:
+    visit(watch("/a", renderer="browser"))
+    client.force_login(make_user("root", role="admin", is_superuser=True))
+    kept = Snapshot.objects.get()
+
+    shown = client.get(reverse("admin:monitoring_snapshot_change", args=[kept.pk])).content.decode()
+
+    assert reverse("picture", args=[kept.pk, "screenshot"]) in shown
+    assert reverse("picture", args=[kept.pk, "thumbnail"]) in shown
