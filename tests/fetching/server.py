@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -69,11 +70,11 @@ async def serve(
     """A site for the time of the block. Paths that are not in `answers` are 404; "*" stands for all of them."""
     site = Site(scheme="https" if tls else "http")
     known = dict(answers or {})
-    writers: set[asyncio.StreamWriter] = set()
+    transports: weakref.WeakSet[asyncio.WriteTransport] = weakref.WeakSet()  # open ones; closed ones go by themselves
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         site.connections += 1
-        writers.add(writer)
+        transports.add(writer.transport)
         with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             while (request := await _read(reader)) is not None:
                 site.requests.append(request)
@@ -94,9 +95,8 @@ async def serve(
         yield site
     finally:
         server.close()
-        for writer in writers:
-            if writer.transport is not None:
-                writer.transport.abort()
+        for transport in list(transports):
+            transport.abort()
         await asyncio.sleep(0)
         await server.wait_closed()
 
