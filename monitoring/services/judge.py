@@ -157,7 +157,7 @@ def confirm_capture(monitor: Monitor, first: Finding, again: Fetched, *, rules: 
     if isinstance(again, Failure):
         return _unconfirmed(first, again.message)
     visit = _Visit(monitor, again, rules, now, CONFIRM, first=first)
-    finding = _remarked(visit.finding(), visit)
+    finding = visit.same_as_first() or _remarked(visit.finding(), visit)
     if not finding.good:
         return _unconfirmed(first, finding.detail)
     return replace(
@@ -310,6 +310,19 @@ class _Visit:
         if self._other_renderer():
             return self._new_baseline(memories.OUR_CHANGE, "renderer changed")
         return self._compare()
+
+    def same_as_first(self) -> Finding | None:
+        """The first finding with this capture in its place, when both say the same; None when this must be judged."""
+        first, capture = self.first, self.capture
+        if first is None or first.opens != Change.Kind.CONTENT or first.capture is None or self.rules.specs:
+            return None
+        if self.kind is not DocumentType.HTML or not capture.html or capture.status >= 400:
+            return None
+        if capture.final_url != first.final_url or capture.content_type != first.capture.content_type:
+            return None
+        if self._text_hash != first.text_hash:
+            return None
+        return replace(first, capture=capture, raw_sha256=self.raw, started_at=capture.started_at)
 
     def _other_renderer(self) -> bool:
         """Whether “auto” got this page in another way than the baseline: then only equal texts can be compared."""

@@ -6,6 +6,7 @@ else holds the monitor by now, and all of it is rolled back.
 
 from __future__ import annotations
 
+import json
 import logging
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -569,10 +570,20 @@ def scrubbed[T](value: T) -> T:
         if value.isascii() and "\0" not in value:
             return value
         return value.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # type: ignore[return-value]
-    if isinstance(value, list):
-        return [scrubbed(item) for item in value]  # type: ignore[return-value]
-    if isinstance(value, tuple):
-        return tuple(scrubbed(item) for item in value)  # type: ignore[return-value]
-    if isinstance(value, dict):
+    if isinstance(value, list | tuple | dict) and not _is_clean(value):
+        if isinstance(value, list):
+            return [scrubbed(item) for item in value]  # type: ignore[return-value]
+        if isinstance(value, tuple):
+            return tuple(scrubbed(item) for item in value)  # type: ignore[return-value]
         return {scrubbed(key): scrubbed(item) for key, item in value.items()}  # type: ignore[return-value]
     return value
+
+
+def _is_clean(value: list[Any] | tuple[Any, ...] | dict[Any, Any]) -> bool:
+    """Whether no text inside needs scrubbing: one pass in C, where walking a diff takes milliseconds."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+        text.encode()
+    except (TypeError, UnicodeEncodeError):
+        return False
+    return "\\u0000" not in text

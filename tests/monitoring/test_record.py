@@ -16,6 +16,7 @@ from monitoring import storage
 from monitoring.models import Change, Check, FieldChange, FieldRule, Monitor, MonitorMemory, Payload, Snapshot
 from monitoring.services import capture, ledger, memories, record, retention, schedule
 from monitoring.services.judge import judge_capture
+from monitoring.services.moulds import RESTLESS
 from tests.monitoring.conftest import visit
 from tests.monitoring.site import LocalSite
 from tests.monitoring.test_pipeline import CLAUSES, page
@@ -245,7 +246,7 @@ def test_a_routine_visit_costs_few_queries(watch: Watch, site: LocalSite, django
     visit(*monitors)
     for n in range(10):
         site.put(f"/{n}", page(head="<script>1</script>"))
-    Monitor.objects.update(next_check_at=timezone.now())
+    Monitor.objects.update(next_check_at=timezone.now(), mould=RESTLESS)
     (batch,) = schedule.claim_due(now=timezone.now(), limit=10, lease_s=60)
 
     # per visit: savepoint, check, monitor, release; per batch: take over, load, two for the rules, one for robots.txt, give back
