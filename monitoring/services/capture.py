@@ -493,14 +493,12 @@ class _Batch:
         if monitor.stage and not schedule.enter_stage(monitor.pk, self.token, "judge", now=now):
             raise StaleLeaseError(f"monitor {monitor.pk}")
         if monitor.link_selector:
-            if monitor.pk not in self.links and (link := following.link_of(outcome, monitor.link_selector)):
-                self.links[monitor.pk] = link
-                self.unfollowed.append(monitor.pk)
-                if monitor.stage:  # while it waits it is no suspect
+            followed = self._followed(monitor, outcome)
+            if followed is None:
+                if monitor.stage:  # while it waits for its document it is no suspect
                     schedule.enter_stage(monitor.pk, self.token, schedule.CAREFUL, now=now)
                 return
-            if monitor.pk in self.links:
-                outcome = following.document_of(outcome, self.links[monitor.pk])
+            outcome = followed
         held = self.abroad.pop(monitor.pk, None)
         if held is not None:
             self._record(monitor, places.confirm_elsewhere(monitor, held, outcome, rules=rules, now=now))
@@ -541,6 +539,19 @@ class _Batch:
             self._unasked(monitor)  # pages wait in memory
         elif monitor.stage:  # while it waits it is no suspect
             schedule.enter_stage(monitor.pk, self.token, schedule.CAREFUL, now=timezone.now())
+
+    def _followed(self, monitor: Monitor, outcome: Outcome) -> Outcome | None:
+        """The document behind the monitor's link, None while it is awaited; the page itself where it has no such link."""
+        link = self.links.get(monitor.pk)
+        if link is not None and outcome.url == link.target:
+            return following.document_of(outcome, link)
+        fresh = following.link_of(outcome, monitor.link_selector)
+        if fresh is None:
+            self.links.pop(monitor.pk, None)
+            return outcome
+        self.links[monitor.pk] = fresh
+        self.unfollowed.append(monitor.pk)
+        return None
 
     def _better(self, monitor: Monitor, rendered: Finding) -> Finding:
         """Of what HTTP and a browser brought the one to record, and what is learned from it."""

@@ -333,7 +333,9 @@ class _Visit:
     @cached_property
     def _fits(self) -> bool:
         """Whether the capture is the baseline but for tokens that no reader sees."""
-        return not stale_baseline(self.monitor) and moulds.fits(self.monitor, self.capture, self.rules)
+        if self.kind is not DocumentType.HTML or stale_baseline(self.monitor):
+            return False
+        return moulds.fits(self.monitor, self.capture, self.rules)
 
     @cached_property
     def _text_hash(self) -> str:
@@ -630,7 +632,8 @@ class _Visit:
         if self.edits:
             return self._field_change(text_moved=False)
         moved = self._other_renderer()  # this capture takes the baseline's place: the next is compared with its like
-        mould = None if self._fits else moulds.learned(self.monitor, self.capture, self.rules)
+        learns = self.kind is DocumentType.HTML and not self._fits
+        mould = moulds.learned(self.monitor, self.capture, self.rules) if learns else None
         keep = Snapshot.Role.AUDIT if moved or audit_due(self.monitor, self.now) else None
         expires_at = None
         if keep is None and mould == moulds.KEEP:

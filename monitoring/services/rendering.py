@@ -144,13 +144,13 @@ def is_probe(monitor: Monitor) -> bool:
 
 
 def wants_browser(monitor: Monitor, finding: Finding, *, now: datetime) -> bool:
-    """Whether what HTTP brought is worth a browser: a shell or a block page, and none was tried in vain lately."""
+    """Whether what HTTP brought is worth a browser: a shell, a block page or one without the link to follow, and none was tried in vain lately."""
     return (
         monitor.renderer == Renderer.AUTO
         and not monitor.uses_browser
         and finding.capture is not None
         and not finding.capture.rendered
-        and finding.outcome in _ESCALATED
+        and (finding.outcome in _ESCALATED or finding.reason == "link-missing")
         and (monitor.browser_tried_at is None or monitor.browser_tried_at <= now - TRY_AGAIN)
     )
 

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
+from monitoring.fetching import browser
 from monitoring.models import Change, Monitor, MonitorState, Snapshot
 from monitoring.services import monitors
 from monitoring.services.preview import preview
 from tests.factories import make_user
 from tests.monitoring.conftest import later, visit
 from tests.monitoring.site import LocalSite, Page
+from tests.monitoring.test_rendered import FakeBrowser
 from tests.pdfs import make_pdf
 
 pytestmark = pytest.mark.django_db
@@ -538,3 +540,49 @@ def test_a_preview_of_data_shows_what_the_path_selects(watch: Watch, site: Local
 
     assert [block.text for block in seen.blocks] == ["items[].price: 12.5", "items[].price: 3"]
     assert nothing.reason == "path-missing"
+
+
+# -- links that only a browser shows -----------------------------------------------------
+
+
+@pytest.fixture
+def chromium(monkeypatch: pytest.MonkeyPatch) -> FakeBrowser:
+    """No real browser in these tests."""
+    fake = FakeBrowser()
+    monkeypatch.setattr(browser, "Renderer", fake)
+    return fake
+
+
+@pytest.mark.parametrize("renderer", ["browser", "auto"])
+def test_a_link_that_scripts_make_is_followed_over_http(
+    watch: Watch, site: LocalSite, chromium: FakeBrowser, renderer: str
+) -> None:
+    monitor = watch(
+        "/quality", page("/c.pdf").replace("class=cert", "class=none"), link_selector="a.cert", renderer=renderer
+    )
+    chromium.html = page(site.url("/c.pdf"))
+    put(site, "/c.pdf", certificate())
+
+    first, second = visit(monitor), visit(monitor)
+    put(site, "/c.pdf", certificate("31 May 2028"))
+    third = visit(monitor)
+
+    assert [(c.outcome, c.reason) for c in (first, second)] == [("none", "first-capture"), ("none", "same-bytes")]
+    assert third.outcome == "content"
+    assert [check.check_no for check in (first, second, third)] == [1, 2, 3]
+    assert len(chromium.asked) == 3
+    assert monitor.baseline is not None
+    assert (monitor.baseline.document_type, monitor.baseline.rendered) == ("pdf", False)
+    assert monitor.learned_renderer == ("browser" if renderer == "auto" else "")
+
+
+def test_a_page_whose_link_even_a_browser_does_not_show_is_told_once(
+    watch: Watch, site: LocalSite, chromium: FakeBrowser
+) -> None:
+    monitor = watch("/quality", page("/c.pdf"), link_selector="a.none", renderer="auto")
+    chromium.html = page("/c.pdf")
+
+    check = visit(monitor)
+
+    assert (check.outcome, check.reason, check.check_no) == ("error", "link-missing", 1)
+    assert len(chromium.asked) == 1
