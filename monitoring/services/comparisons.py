@@ -16,13 +16,14 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from monitoring import queueing
+from monitoring.detection.documents.faults import DocumentFault
 from monitoring.detection.judge import judge
 from monitoring.detection.memory import Memory
 from monitoring.detection.quality import assess
 from monitoring.fetching.capture import Capture, Failure, FetchRequest
 from monitoring.fetching.http import fetch
 from monitoring.models import Monitor, Vantage, VantageComparison
-from monitoring.services import places
+from monitoring.services import documents, following, places
 from monitoring.services.capture import request_for
 from monitoring.services.egress import address_policy
 from monitoring.services.judge import page_facts, readings_of, settings_of
@@ -84,7 +85,7 @@ def compared(
             request = places.request_from(request_for(monitor, now=timezone.now()), vantage)
         except SecretError as error:
             return {"state": State.FAILED, "problem": error.sentence[:300], "facts": facts}
-        outcome = _asked(request)
+        outcome = following.fetched(request, monitor.link_selector, _asked)
         found = _facts(outcome, vantage, monitor, rules)
         facts.append(found)
         if isinstance(outcome, Capture):
@@ -119,8 +120,12 @@ def _facts(outcome: Capture | Failure, vantage: Vantage, monitor: Monitor, rules
     }
     if isinstance(outcome, Failure):
         return found | {"problem": outcome.message}
-    (reading,) = readings_of(monitor, [outcome], rules)
-    quality = assess(page_facts(outcome), reading)
+    try:
+        (reading,) = readings_of(monitor, [outcome], rules)
+    except DocumentFault as fault:
+        return found | {"problem": fault.sentence}
+    kind = documents.type_for(monitor, outcome)
+    quality = assess(page_facts(outcome, kind), documents.assessed(kind, reading))
     return scrubbed(
         found
         | {

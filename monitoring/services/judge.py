@@ -79,8 +79,17 @@ class Look:
 def look_at(monitor: Monitor, capture: Capture, *, rules: Rules, now: datetime) -> Look:
     """What a capture shows, judged by nothing but whether it is a page; `monitor` has a baseline."""
     visit = _Visit(monitor, capture, rules, now, CONFIRM)
-    quality = assess(page_facts(capture), visit.reading)
-    return Look(visit.reading, visit.baseline, visit.values, "" if quality.is_good else quality.sentence)
+    nothing = Reading(blocks=())
+    if visit.is_other_type:
+        return Look(
+            nothing, nothing, {}, f"The site sent {_TYPE_NAMES[visit.kind]}, which is another type of document."
+        )
+    try:
+        reading = visit.reading
+    except DocumentFault as fault:
+        return Look(nothing, nothing, {}, fault.sentence)
+    quality = assess(page_facts(capture, visit.kind), documents.assessed(visit.kind, reading))
+    return Look(reading, visit.baseline, visit.values, "" if quality.is_good else quality.sentence)
 
 
 def readings_of(monitor: Monitor, captures: Sequence[Capture], rules: Rules) -> tuple[Reading, ...]:
@@ -460,6 +469,11 @@ class _Visit:
         return Quality(State.ERROR, "charset-flip", sentence, (was, now)), doubt | {"confirmed": False}
 
     # -- what is no document of the expected type -----------------------------------------
+
+    @property
+    def is_other_type(self) -> bool:
+        """Whether this is another type of document than the one that is watched."""
+        return self._expected(comparable=True) is not None
 
     def _expected(self, *, comparable: bool) -> DocumentType | None:
         """The type that was expected, where the capture is of another one."""

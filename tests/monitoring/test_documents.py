@@ -11,7 +11,7 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from monitoring.fetching import browser
-from monitoring.models import Change, Monitor, MonitorState, Snapshot
+from monitoring.models import Change, Monitor, MonitorState, Snapshot, Vantage
 from monitoring.services import monitors
 from monitoring.services.preview import preview
 from tests.factories import make_user
@@ -496,6 +496,26 @@ def test_a_page_that_is_blocked_is_blocked_and_not_without_its_link(watch: Watch
     site.put("/quality", "<h1>Access Denied</h1><p>You don't have permission to access this server.</p>")
 
     assert visit(monitor).outcome == "blocked"
+
+
+@pytest.mark.parametrize(("there", "outcome"), [("31 May 2028", "content"), ("30 November 2027", "noise")])
+def test_a_second_vantage_is_asked_for_the_document(
+    watch: Watch, site: LocalSite, settings: Any, there: str, outcome: str
+) -> None:
+    abroad = LocalSite()
+    settings.TRUSTED_PROXIES = [abroad.address]
+    second = Vantage.objects.create(name="Vienna", country="AT", proxy_url=f"http://{abroad.address}")
+    monitor = watch("/quality", page("/c.pdf"), link_selector="a.cert", confirm_vantage=second)
+    put(site, "/c.pdf", certificate())
+    visit(monitor)
+    put(site, "/c.pdf", certificate("31 May 2028"))
+    put(abroad, site.url("/c.pdf"), certificate(there))
+
+    check = visit(monitor)
+
+    assert check.outcome == outcome
+    assert dict(abroad.visits) == {site.url("/c.pdf"): 1}
+    abroad.close()
 
 
 # -- settings and preview ----------------------------------------------------------------
