@@ -414,7 +414,8 @@ class _Batch:
 
     def _render_abroad(self, monitor: Monitor, renderer: browser.Renderer) -> None:
         """Show a page to the browser once more as the second vantage sees it; without time for it, the finding stands."""
-        if monitor.confirm_vantage is None or self._left_s() < REQUEST_S:
+        now = timezone.now()
+        if monitor.confirm_vantage is None or self._left_s() < REQUEST_S or monitor.site.rests(now):
             self._guarded(monitor.pk, lambda: self._unasked(monitor))
             return
         try:
@@ -422,7 +423,11 @@ class _Batch:
         except (SecretError, ValidationError):
             self._guarded(monitor.pk, lambda: self._unasked(monitor))
             return
-        self._handle(renderer.render(request))
+        outcome = renderer.render(request)
+        politeness.note(
+            monitor.site, outcome, now=timezone.now(), through_proxy=bool(monitor.confirm_vantage.proxy_url)
+        )
+        self._handle(outcome)
 
     def _unasked(self, monitor: Monitor) -> None:
         """Record a change that the second vantage could not be asked about."""
