@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
-from monitoring.models import Change
+from monitoring.models import Change, Vantage, VantageComparison
 from tests.e2e import seed
 from tests.e2e.conftest import Open
 
@@ -47,6 +47,31 @@ def test_axe_finds_nothing_on_the_pages_of_a_reviewer(
             found[path] = lines
 
     assert found == {}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", WIDTHS)
+def test_axe_finds_nothing_on_a_comparison_of_vantages(
+    open_as: Open, site: str, theme: str, size: tuple[int, int], people: dict[str, object]
+) -> None:
+    page = open_as(
+        color_scheme=theme, viewport={"width": size[0], "height": size[1]}, bypass_csp=True, reduced_motion="reduce"
+    )
+    change = Change.objects.get(monitor__name="Privacy notice", state="open")
+    sides = [
+        {"vantage": name, "final_url": change.monitor.url, "at": "2026-11-30T09:00:00+00:00", "ms": 80, "status": 200,
+         "size_bytes": 41_000, "title": "Privacy notice", "language": "en", "problem": ""}
+        for name in ("Berlin", "Vienna")
+    ]  # fmt: skip
+    first, second = (Vantage.objects.create(name=name) for name in ("Berlin", "Vienna"))
+    VantageComparison.objects.create(
+        monitor=change.monitor, first=first, second=second, state="done", facts=sides, diff=change.diff
+    )
+
+    page.goto(f"{site}/m/{change.monitor_id}/vantages/")
+
+    assert page.locator("ins, del").count() > 0
+    assert problems(page) == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
