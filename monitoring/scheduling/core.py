@@ -163,9 +163,20 @@ def plan(rate: Rate, terms: Terms, price: float, u: float = 0.5, s: Settings = _
         interval, reason = longest * (1 - 0.5 * s.jitter * u), "max-age"
     if interval < terms.min_days:
         interval, reason = terms.min_days, "min-interval"
-    chance = -expm1(-rate.a * log1p(interval / rate.b))
+    chance = chance_of_change(rate, interval)
     spend = (terms.cost_check + (terms.cost_full - terms.cost_check) * chance) / interval
     return Plan(interval, reason, mean, chance, spend)
+
+
+def chance_of_change(rate: Rate, days: float) -> float:
+    """Chance that at least one change comes within so many days."""
+    return -expm1(-rate.a * log1p(max(days, 0.0) / rate.b))
+
+
+def loosened(rate: Rate, *, share: float = 1 / 3, s: Settings = _DEFAULTS) -> Rate:
+    """The rate held with less certainty, as after a change of how the page is read: `share` of its shape, the same mean."""
+    a = max(share * rate.a, min(rate.a, s.prior_a))
+    return Rate(a, a * rate.b / rate.a)
 
 
 def solve_price(

@@ -1,0 +1,28 @@
+"""What a host can bear: how much of it is planned, and what its pages' price is raised by where that is too much."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+FULL = 0.85  # of a host's slots may be planned: visits do not come evenly, and retries want room
+HIGHEST = 1e4
+_DAY_S = 86_400.0
+
+
+def host_load(visits_per_day: float, gap_s: float) -> float:
+    """Share of what a host bears that is planned on it; above 1 it is more than it bears. `gap_s`: between requests."""
+    return visits_per_day * gap_s / _DAY_S / FULL
+
+
+def host_factor(before: float, load: float) -> float:
+    """The factor on the price of a host's pages after `load` was planned at the factor `before`.
+
+    Intervals go with the root of the price, so that it comes down to what the host bears in a few steps, and back to 1
+    once there is room.
+    """
+    return min(max(before * load, 1.0), HIGHEST)
+
+
+def host_factors[H: Hashable](loads: Mapping[H, float], before: Mapping[H, float]) -> dict[H, float]:
+    """`host_factor` for every host in `loads`; one that is not in `before` had none."""
+    return {host: host_factor(before.get(host, 1.0), load) for host, load in loads.items()}
