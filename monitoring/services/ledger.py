@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -35,7 +35,6 @@ class _Entry:
     """A routine result that waits: its row, what the monitor's row becomes, and what that row has to be until then."""
 
     monitor: Monitor
-    finding: Finding  # without its page
     check: dict[str, Any]
     values: dict[str, Any]
 
@@ -120,8 +119,8 @@ class Ledger:
             self._crashed(pk, error)
 
     def _tell(self, entry: _Entry) -> None:
-        log_visit(entry.finding, entry.monitor, entry.check["check_no"], None)
-        self._written(entry.finding.outcome)
+        log_visit(entry.check)
+        self._written(entry.check["outcome"])
 
 
 def is_routine(finding: Finding, monitor: Monitor) -> bool:
@@ -146,7 +145,6 @@ def _entry(finding: Finding, monitor: Monitor, now: datetime) -> _Entry:
     visit = next_visit(finding, monitor, number, now)
     return _Entry(
         monitor=monitor,
-        finding=replace(finding, capture=None, reading=None),
         check=check_values(finding, monitor, number, None, visit),
         values=monitor_values(finding, monitor, number, None, visit, now),
     )

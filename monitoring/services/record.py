@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -116,7 +117,8 @@ def _write(finding: Finding, monitor: Monitor, kept: Kept | None, *, token: str,
     if kept is not None and kept.elsewhere is not None:
         _snapshot_elsewhere(finding, monitor, kept.elsewhere, now)
     visit = next_visit(finding, monitor, number, now)
-    check = rows.insert(Check(**check_values(finding, monitor, number, snapshot, visit)))
+    columns = check_values(finding, monitor, number, snapshot, visit)
+    check = rows.insert(Check(**columns))
     change = _open_or_fold(finding, monitor, check, snapshot, now)
     _field_changes(finding, monitor, check, change, rules, now)
     if finding.memory is not None:
@@ -132,15 +134,16 @@ def _write(finding: Finding, monitor: Monitor, kept: Kept | None, *, token: str,
         calibrate.first_look(monitor)
     if finding.keep in _BOUNDS:
         _bound(monitor, finding.keep, now)
-    log_visit(finding, monitor, number, change)
+    log_visit(columns, change)
     return check
 
 
-def log_visit(finding: Finding, monitor: Monitor, number: int, change: Change | None) -> None:
-    """One line for a visit that was recorded."""
+def log_visit(columns: Mapping[str, Any], change: Change | None = None) -> None:
+    """One line for a visit that was recorded, from the columns of its row."""
     logger.info(
         "monitor=%d check=%d outcome=%s reason=%s change=%s ms=%d",
-        monitor.pk, number, finding.outcome, finding.reason, change.pk if change else "", finding.duration_ms,
+        columns["monitor_id"], columns["check_no"], columns["outcome"], columns["reason"],
+        change.pk if change else "", columns["duration_ms"],
     )  # fmt: skip
 
 

@@ -112,6 +112,23 @@ def _kill_and_recover(cluster: Cluster, site: LocalSite) -> None:
     assert cluster.count("SELECT count(*) FROM monitoring_snapshot") == 2 * MONITORS
     assert cluster.count("SELECT count(*) FROM monitoring_monitor WHERE quarantined_at IS NOT NULL") == 0
     assert "damaged" not in cluster.manage("verify")
+    _kill_while_nothing_changes(cluster)
+
+
+def _kill_while_nothing_changes(cluster: Cluster) -> None:
+    """Routine results wait a little before they are written: those that a kill takes are made again, once."""
+    cluster.execute("UPDATE monitoring_monitor SET next_check_at = last_checked_at")
+    cluster.wait(lambda: _done(cluster, 3) > 0, what="a first group of third visits")
+    cluster.kill()
+    cluster.lose_messages()
+    killed_at = _done(cluster, 3)
+    cluster.start()
+    cluster.wait(lambda: _done(cluster, 3) == MONITORS, what="every third visit")
+
+    assert killed_at < MONITORS, "the kill must fall into the work"
+    assert cluster.count("SELECT count(*) FROM monitoring_check") == 3 * MONITORS
+    assert cluster.count("SELECT count(*) FROM monitoring_check WHERE outcome = 'none'") == MONITORS + MONITORS
+    assert cluster.count("SELECT count(*) FROM monitoring_monitor WHERE check_no <> 3") == 0
 
 
 _FIRST_LOOKS = "SELECT count(*) FROM monitoring_calibrationrun WHERE state IN ('waiting', 'running')"
