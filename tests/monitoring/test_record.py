@@ -241,7 +241,10 @@ def test_settings_changed_during_a_visit_win_over_it(watch: Watch, monkeypatch: 
     assert (monitor.baseline, monitor.rebaseline) == (None, "address changed")
 
 
-def test_a_routine_visit_costs_few_queries(watch: Watch, site: LocalSite, django_assert_max_num_queries: Any) -> None:
+def test_routine_visits_cost_few_queries_together(
+    watch: Watch, site: LocalSite, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
+) -> None:
+    monkeypatch.setattr(ledger, "LONGEST_S", 60.0)
     monitors = [watch(f"/{n}", page()) for n in range(10)]
     visit(*monitors)
     for n in range(10):
@@ -249,8 +252,9 @@ def test_a_routine_visit_costs_few_queries(watch: Watch, site: LocalSite, django
     Monitor.objects.update(next_check_at=timezone.now(), mould=RESTLESS)
     (batch,) = schedule.claim_due(now=timezone.now(), limit=10, lease_s=60)
 
-    # per visit: savepoint, check, monitor, release; per batch: take over, load, two for the rules, one for robots.txt, give back
-    with django_assert_max_num_queries(4 * 10 + 7):
+    # per group: savepoint, lock, checks, monitors, release; per batch: take over, load, site, page type, vantage,
+    # baselines, two for the rules, one for robots.txt, two to give back
+    with django_assert_max_num_queries(5 + 11):
         counts = capture.run_batch(batch.ids, batch.token)
 
     assert counts == {"noise": 10}
