@@ -194,6 +194,16 @@ class PageTypeForm(_Returning[PageType]):
     default_interval_s = IntervalField(
         label=_("Interval"), initial=21_600, help_text=_("For example 30 min, 6 h, 2 d.")
     )
+    max_interval_s = IntervalField(
+        label=_("At least every"),
+        required=False,
+        help_text=_("A promise for all its monitors, where shorter than their own maximum interval; empty: none."),
+    )
+    min_interval_s = IntervalField(
+        label=_("Minimum interval"),
+        required=False,
+        help_text=_("For all its monitors, where longer than their own; empty: none."),
+    )
     cut = forms.FloatField(
         label=_("Cut"),
         initial=0.5,

@@ -43,7 +43,7 @@ class PageTypeAdmin(Tries[PageType], Admin[PageType]):
             _("What counts as a change"),
             {"fields": ["cut", "threshold", "order_matters", "case_matters", "audit_share"]},
         ),
-        (_("How often"), {"fields": ["default_interval_s", "weight"]}),
+        (_("How often"), {"fields": ["default_interval_s", "weight", "max_interval_s", "min_interval_s"]}),
         (_("When a page can't be read"), {"fields": ["tell_after", "remind_days"]}),
         (_("Record"), {"fields": ["reason"]}),
     ]

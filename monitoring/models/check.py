@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from monitoring.models.monitor import Monitor
 from monitoring.models.snapshot import Snapshot
 from monitoring.models.vantage import Vantage
+from monitoring.scheduling import Rate, chance_of_change
 
 
 class Outcome(models.TextChoices):
@@ -57,6 +58,12 @@ class Check(models.Model):
     detector_version = models.CharField(max_length=20)
     next_check_at = models.DateTimeField(null=True, blank=True)
     plan_reason = models.CharField(max_length=30, blank=True)
+    # Why this visit was made, where not as the visit before had planned it: asked for, a signal, new.
+    why = models.CharField(max_length=30, blank=True, default="", db_default="")
+    # What the next visit was planned with: the rate as known after this one, the price; null before there was any.
+    rate_a = models.FloatField(null=True, blank=True)
+    rate_b = models.FloatField(null=True, blank=True)
+    plan_price = models.FloatField(null=True, blank=True)
 
     class Meta:
         ordering = ["-started_at", "-pk"]
@@ -79,3 +86,11 @@ class Check(models.Model):
 
     def __str__(self) -> str:
         return f"{self.monitor_id} #{self.check_no} {self.outcome}"
+
+    @property
+    def next_chance(self) -> float | None:
+        """Chance, as known at this visit, that the next one finds a change; None where nothing was planned."""
+        if self.rate_a is None or self.rate_b is None or self.next_check_at is None:
+            return None
+        days = (self.next_check_at - self.started_at).total_seconds() / 86_400
+        return chance_of_change(Rate(self.rate_a, self.rate_b), days)

@@ -14,6 +14,7 @@ from monitoring.models.page_type import PageType
 from monitoring.models.site import Site
 from monitoring.models.team import Team
 from monitoring.models.vantage import Vantage
+from monitoring.scheduling import Rate
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -146,6 +147,15 @@ class Monitor(models.Model):
     max_interval_s = models.PositiveIntegerField(_("maximum interval, seconds"), default=604_800)
     next_check_at = models.DateTimeField(_("next check"), null=True, blank=True, editable=False)
     plan_reason = models.CharField(max_length=30, blank=True, editable=False)
+    # What is known of the rate of change: the fold of the checks (services.rates), changes per day as Gamma(a, b days).
+    rate_a = models.FloatField(default=0.5, db_default=0.5, editable=False)
+    rate_b = models.FloatField(default=5.0, db_default=5.0, editable=False)
+    plan_price = models.FloatField(null=True, blank=True, editable=False)  # null: planned by a fixed interval
+    planned_s = models.PositiveIntegerField(null=True, blank=True, editable=False)  # interval of the last plan
+    deadline_at = models.DateTimeField(null=True, blank=True, editable=False)  # read again by then, as promised
+    gives_304 = models.BooleanField(
+        default=False, db_default=False, editable=False
+    )  # the site answers "not modified" when asked
     lease_until = models.DateTimeField(null=True, blank=True, editable=False)
     lease_token = models.CharField(max_length=32, blank=True, editable=False)
     check_no = models.PositiveBigIntegerField(default=0, editable=False)
@@ -212,6 +222,12 @@ class Monitor(models.Model):
                 name="monitor_due",
                 condition=models.Q(enabled=True, quarantined_at__isnull=True, next_check_at__isnull=False),
             ),
+            # broken promises: WHERE enabled AND deadline_at < now ORDER BY deadline_at; overload: deadline_at BETWEEN ..
+            models.Index(
+                fields=["deadline_at"],
+                name="monitor_deadline",
+                condition=models.Q(enabled=True, deadline_at__isnull=False),
+            ),
             # the reconciler: expired leases, WHERE lease_until <= now
             models.Index(fields=["lease_until"], name="monitor_leased", condition=models.Q(lease_until__isnull=False)),
             # who is to be told that a page can't be read: WHERE fail_no >= .. AND enabled
@@ -262,7 +278,27 @@ class Monitor(models.Model):
     def effective_interval_s(self) -> int:
         """Interval in force, within the monitor's minimum and maximum."""
         wanted = self.page_type.default_interval_s if self.interval_s is None else self.interval_s
-        return min(max(wanted, self.min_interval_s), self.max_interval_s)
+        return min(max(wanted, self.effective_min_s), self.effective_max_s)
+
+    @property
+    def effective_min_s(self) -> int:
+        """Least interval in force: the longer one of the monitor's and the page type's."""
+        return min(max(self.min_interval_s, self.page_type.min_interval_s or 0), self.effective_max_s)
+
+    @property
+    def effective_max_s(self) -> int:
+        """The promise in force, "at least every": the shorter one of the monitor's and the page type's."""
+        return min(self.max_interval_s, self.page_type.max_interval_s or self.max_interval_s)
+
+    @property
+    def usual_interval_s(self) -> int:
+        """Seconds between two visits when all goes well: as last planned by price, else the interval in force."""
+        return self.effective_interval_s if self.plan_price is None else (self.planned_s or self.effective_interval_s)
+
+    @property
+    def rate(self) -> Rate:
+        """What is known of how often the page changes."""
+        return Rate(self.rate_a, self.rate_b)
 
     @property
     def effective_order_matters(self) -> bool:
@@ -288,7 +324,7 @@ class MonitorMemory(models.Model):
 
 
 class SettingChange(models.Model):
-    """Who changed which setting of a monitor, page type or site, and when. Append-only."""
+    """Who changed which setting of a monitor, page type, site or team, and when. Append-only."""
 
     monitor = models.ForeignKey(
         Monitor, on_delete=models.CASCADE, null=True, blank=True, related_name="setting_changes"
@@ -297,6 +333,7 @@ class SettingChange(models.Model):
         PageType, on_delete=models.CASCADE, null=True, blank=True, related_name="setting_changes"
     )
     site = models.ForeignKey(Site, on_delete=models.CASCADE, null=True, blank=True, related_name="setting_changes")
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, null=True, blank=True, related_name="setting_changes")
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )

@@ -34,6 +34,18 @@ class PageType(models.Model):
         _("reminded after, days"), default=7, help_text=_("While it lasts; 0: never.")
     )
     default_interval_s = models.PositiveIntegerField(_("interval, seconds"), default=21_600)
+    min_interval_s = models.PositiveIntegerField(
+        _("minimum interval, seconds"),
+        null=True,
+        blank=True,
+        help_text=_("Where it is longer than the monitor's own; empty: as the monitor says."),
+    )
+    max_interval_s = models.PositiveIntegerField(
+        _("at least every, seconds"),
+        null=True,
+        blank=True,
+        help_text=_("A promise for all its monitors, where it is shorter than their own; empty: as the monitor says."),
+    )
 
     class Meta:
         ordering = ["name"]
@@ -48,6 +60,16 @@ class PageType(models.Model):
             models.CheckConstraint(
                 condition=models.Q(tell_after__gte=1, tell_after__lte=50, remind_days__lte=365),
                 name="page_type_telling_range",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(min_interval_s__isnull=True)
+                | models.Q(max_interval_s__isnull=True)
+                | models.Q(min_interval_s__lte=models.F("max_interval_s")),
+                name="page_type_interval_order",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(max_interval_s__isnull=True) | models.Q(max_interval_s__gte=60),
+                name="page_type_promise_range",
             ),
         ]
 

@@ -52,6 +52,13 @@ class Site(models.Model):
     refusals = models.PositiveSmallIntegerField(default=0, editable=False)  # answers 429 or 503 in a row
     failures = models.PositiveSmallIntegerField(default=0, editable=False)  # fetches in a row that met no server
 
+    # how much of what the gap lets through is planned, and by what its pages' price is raised where that is too much
+    load = models.FloatField(default=0.0, db_default=0.0, editable=False)
+    least_load = models.FloatField(
+        default=0.0, db_default=0.0, editable=False
+    )  # what its monitors' promises alone need
+    host_factor = models.FloatField(default=1.0, db_default=1.0, editable=False)
+
     # sitemaps and feeds
     use_hints = models.BooleanField(
         _("use sitemaps and feeds"),

@@ -14,9 +14,32 @@ class Team(models.Model):
     members = models.ManyToManyField(
         settings.AUTH_USER_MODEL, related_name="teams", blank=True, verbose_name=_("members")
     )
+    budget = models.PositiveIntegerField(
+        _("budget, fetches a day"),
+        null=True,
+        blank=True,
+        help_text=_(
+            "Pages without an interval of their own share it by how often they change; empty: fixed intervals."
+        ),
+    )
+    # What the hourly job found (services.budget); a fetch is the unit.
+    price = models.FloatField(default=1.0, db_default=1.0, editable=False)
+    trim = models.FloatField(
+        default=1.0, db_default=1.0, editable=False
+    )  # slow correction of the budget that is planned with
+    steady_at = models.DateTimeField(null=True, blank=True, editable=False)  # until then spend tells nothing
+    priced_at = models.DateTimeField(null=True, blank=True, editable=False)
+    planned_spend = models.FloatField(default=0.0, db_default=0.0, editable=False)
+    least_spend = models.FloatField(default=0.0, db_default=0.0, editable=False)  # what the promises alone need
+    measured_spend = models.FloatField(default=0.0, db_default=0.0, editable=False)  # of the last 24 hours
 
     class Meta:
         ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(budget__isnull=True) | models.Q(budget__gte=1), name="team_budget_range"
+            )
+        ]
         verbose_name = _("team")
         verbose_name_plural = _("teams")
 

@@ -23,6 +23,8 @@ class Settings:
 
     prior_a, prior_b: shape and scale (days) of the rate before anything was seen; their quotient is changes per day.
     regime_days: mean time after which a page's habit is drawn anew. min_a: least shape after an update.
+    max_a: most, so that no more than about so many changes are remembered; without it a page that was lively for
+    months takes weeks to be believed quiet.
     jitter: share by which an interval is spread to either side. slack: share of the longest interval kept free
     for queueing. fixed_days: the interval to keep, 0 for one that follows rate and price. objective: what is kept
     small: the weighted waiting of changes (`delay`), the waiting of the first unseen one (`harmonic`), or the time
@@ -33,6 +35,7 @@ class Settings:
     prior_b: float = 5.0
     regime_days: float = 180.0
     min_a: float = 0.15
+    max_a: float = 8.0
     jitter: float = 0.10
     slack: float = 0.04
     fixed_days: float = 0.0
@@ -106,7 +109,7 @@ def observe(rate: Rate, elapsed_days: float, changed: bool, s: Settings = _DEFAU
         mean = share * mean0 + (1 - share) * mean
         square = share * square0 + (1 - share) * square
     variance = max(square - mean * mean, 1e-300)
-    a = max(mean * mean / variance, s.min_a)
+    a = min(max(mean * mean / variance, s.min_a), s.max_a)
     return Rate(a, a / mean)
 
 

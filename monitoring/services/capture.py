@@ -163,7 +163,9 @@ class _Batch:
         rows = (
             Monitor.objects.filter(lease_token=self.token)
             .exclude(pk__in=self.monitors)
-            .prefetch_related("site", "page_type", "vantage", "confirm_vantage", Prefetch("baseline", _baselines()))
+            .prefetch_related(
+                "site", "team", "page_type", "vantage", "confirm_vantage", Prefetch("baseline", _baselines())
+            )
         )
         order = {pk: place for place, pk in enumerate(ids)}
         taken = sorted(rows, key=lambda m: order.get(m.pk, len(order)))

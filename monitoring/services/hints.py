@@ -17,10 +17,8 @@ from monitoring.fetching.guard import check_url, parse
 from monitoring.fetching.http import fetch
 from monitoring.fetching.sitemaps import Listed, UnreadableListError, read_list
 from monitoring.models import Hint, HintSource, Monitor, Site
-from monitoring.scheduling.core import Rate
-from monitoring.scheduling.core import Settings as Planning
 from monitoring.scheduling.hints import Trust, accepted_cost, is_worth, next_poll_s, telling
-from monitoring.services import politeness, robots, schedule
+from monitoring.services import politeness, rates, robots, schedule
 from monitoring.services.egress import address_policy
 from monitoring.services.vantages import spec_of
 
@@ -207,7 +205,7 @@ def _use(source: HintSource, dates: list[tuple[str, datetime]], now: datetime) -
     rows = Monitor.objects.filter(
         site=source.site, enabled=True, quarantined_at__isnull=True, lease_until__isnull=True,
         next_check_at__gt=now, last_checked_at__isnull=False,
-    ).select_related("page_type")  # fmt: skip
+    ).select_related("page_type", "team", "site")  # fmt: skip
     for monitor in rows.iterator(chunk_size=500):
         at = newest.get(_key(monitor.url))
         if at is not None and _pull(monitor, source, at, trust, now):
@@ -222,11 +220,14 @@ def _pull(monitor: Monitor, source: HintSource, changed_at: datetime, trust: Tru
     last, planned = monitor.last_checked_at, monitor.next_check_at
     if last is None or planned is None or changed_at <= last:
         return False
-    at = max(now, last + timedelta(seconds=monitor.min_interval_s))
+    at = max(now, last + timedelta(seconds=monitor.effective_min_s))
     wait_days = (planned - at).total_seconds() / _DAY_S
     weight = max(monitor.effective_weight, 0.01)
-    prior = Rate(Planning().prior_a, Planning().prior_b)
-    cost = accepted_cost(weight=weight, rate=prior.a / prior.b, interval_days=monitor.effective_interval_s / _DAY_S)
+    if schedule.follows_rate(monitor):
+        cost = monitor.team.price * monitor.site.host_factor
+    else:
+        prior = rates.PRIOR
+        cost = accepted_cost(weight=weight, rate=prior.a / prior.b, interval_days=monitor.effective_interval_s / _DAY_S)
     if not is_worth(weight=weight, precision=trust.precision, wait_days=wait_days, cost=cost):
         return False
     with transaction.atomic():

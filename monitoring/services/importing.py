@@ -12,7 +12,7 @@ import json
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.core.exceptions import ValidationError
@@ -117,6 +117,7 @@ def add(text: str, *, teams: Iterable[Team], actor: monitors.Actor, now: datetim
             times = monitors.first_times([monitor.site_id for monitor in fresh], now=now)
             for monitor, at in zip(fresh, times, strict=True):
                 monitor.next_check_at = at
+                monitor.deadline_at = at + timedelta(seconds=monitor.effective_max_s)
             made = Monitor.objects.bulk_create(fresh, batch_size=_BATCH)
             SettingChange.objects.bulk_create(
                 [monitors.log_entry(actor, "created", "", one.url, reason="import", monitor_id=one.pk) for one in made],

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from monitoring.fetching.errors import Refused
 from monitoring.fetching.guard import check_url, parse
 from monitoring.models import Monitor, PageType, RobotsPolicy, SettingChange, Site, Team, Vantage
-from monitoring.services import hints, rendering
+from monitoring.services import hints, rendering, schedule
 from monitoring.services.egress import address_policy
 from monitoring.services.vetting import check_charset, check_json_path, check_proxy, check_selector
 
@@ -33,7 +33,7 @@ MONITOR_SETTINGS = (
 )  # fmt: skip
 PAGE_TYPE_SETTINGS = (
     "name", "slug", "threshold", "cut", "order_matters", "case_matters", "weight", "audit_share", "tell_after", "remind_days",
-    "default_interval_s",
+    "default_interval_s", "min_interval_s", "max_interval_s",
 )  # fmt: skip
 SITE_SETTINGS = ("name", "host", "gap_s", "robots_policy", "robots_reason", "use_hints", "hint_url")
 VANTAGE_SETTINGS = (
@@ -66,6 +66,8 @@ _NEW_BASELINE_VANTAGE = {
     "viewport_width",
     "viewport_height",
 }
+
+_PROMISES = {"max_interval_s", "min_interval_s", "page_type"}
 
 FIRST_CHECKS_WINDOW = timedelta(hours=1)
 FIRST_CHECKS_STEP = timedelta(seconds=5)
@@ -113,6 +115,7 @@ def add_monitor(
         url=canonical_url(url), name=name, team=team, page_type=page_type, vantage=vantage,
         created_by=person_of(actor), next_check_at=now, plan_reason="first", **settings,
     )  # fmt: skip
+    monitor.deadline_at = now + timedelta(seconds=monitor.effective_max_s)
     monitor.site = site_for(monitor.url)
     _check(monitor, [*_VETTED, "steps", "charset_override"])
     try:
@@ -162,6 +165,8 @@ def change_settings(
         monitor.next_check_at, monitor.plan_reason = now or timezone.now(), "first" if "url" in changed else "asked"
         monitor.quarantined_at, monitor.stage_failures = None, 0
         touched |= {"next_check_at", "plan_reason", "quarantined_at", "stage_failures"}
+    if _PROMISES & set(changed):
+        touched |= schedule.keep_promise(monitor, now=now or timezone.now())
     try:
         with transaction.atomic():
             monitor.save(update_fields=sorted(touched))
@@ -189,6 +194,8 @@ def change_page_type(
     with transaction.atomic():
         page_type.save(update_fields=sorted(changed))
         SettingChange.objects.bulk_create(rows)
+        if {"min_interval_s", "max_interval_s"} & set(changed):
+            schedule.keep_promises(page_type.monitors.all(), now=timezone.now())
     return rows
 
 
@@ -363,6 +370,7 @@ def move(ids: Iterable[int], page_type: PageType, *, actor: Actor, reason: str =
                 ]
             )
             Monitor.objects.filter(pk__in=before).update(page_type=page_type)
+            schedule.keep_promises(Monitor.objects.filter(pk__in=before), now=timezone.now())
             moved += ask_for_baseline(before, _NEW_BASELINE["page_type"])
     return moved
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -34,7 +34,19 @@ from monitoring.models import (
     Snapshot,
     Vantage,
 )
-from monitoring.services import calibrate, documents, hints, memories, moulds, rows, schedule, validators, vantages
+from monitoring.scheduling import Rate
+from monitoring.services import (
+    calibrate,
+    documents,
+    hints,
+    memories,
+    moulds,
+    rates,
+    rows,
+    schedule,
+    validators,
+    vantages,
+)
 from monitoring.services.alerts import important_field_changed
 from monitoring.services.findings import DETECTOR, PLACE, Document, Finding
 from monitoring.services.robots import DISALLOWED
@@ -186,6 +198,10 @@ def check_values(
         "detector_version": DETECTOR,
         "next_check_at": visit.at,
         "plan_reason": visit.reason,
+        "why": monitor.plan_reason if monitor.plan_reason in _CALLED else "",
+        "rate_a": visit.rate.a,
+        "rate_b": visit.rate.b,
+        "plan_price": visit.price,
     }
 
 
@@ -266,6 +282,8 @@ def _present(fields: dict[str, Any] | None) -> dict[str, Any]:
     return {name: scrubbed(value) for name, value in (fields or {}).items() if value is not None}
 
 
+_CALLED = frozenset({"asked", "first", hints.SIGNAL, "confirm"})
+
 _STATES = {
     Outcome.BLOCKED: MonitorState.BLOCKED,
     Outcome.ERROR: MonitorState.ERROR,
@@ -276,10 +294,22 @@ _STATES = {
 def next_visit(finding: Finding, monitor: Monitor, number: int, now: datetime) -> schedule.NextVisit:
     """When the page is visited after this visit, and why then."""
     if finding.good or finding.reason == DISALLOWED:  # what the site forbids is asked again in its usual time
-        visit = schedule.plan_next(monitor, now=now, check_no=number)
+        visit = schedule.plan_next(monitor, now=now, check_no=number, rate=_rate(finding, monitor))
         soon = _sooner(finding)
-        return schedule.NextVisit(now + soon, "confirm") if soon and now + soon < visit.at else visit
+        return replace(visit, at=now + soon, reason="confirm") if soon and now + soon < visit.at else visit
     return schedule.plan_retry(monitor, now=now, fails=monitor.fail_no + 1, retry_after_s=finding.retry_after_s)
+
+
+def _rate(finding: Finding, monitor: Monitor) -> Rate:
+    """What is known of how often the page changes once this visit counts."""
+    return rates.after(
+        monitor.rate,
+        outcome=finding.outcome,
+        reason=finding.reason,
+        detail=finding.detail,
+        since=monitor.last_ok_at,
+        at=finding.started_at,
+    )
 
 
 def _sooner(finding: Finding) -> timedelta | None:
@@ -307,6 +337,12 @@ def monitor_values(
         "next_check_at": visit.at,
         "plan_reason": visit.reason,
         "last_checked_at": finding.started_at,
+        "rate_a": visit.rate.a,
+        "rate_b": visit.rate.b,
+        "plan_price": visit.price,
+        "planned_s": visit.planned_s,
+        "deadline_at": schedule.deadline_of(monitor, since=finding.started_at if finding.good else None),
+        "gives_304": validators.answers_unchanged(monitor, finding, now),
     }
     values |= _suspicion_values(finding, monitor, now)
     values |= _learned_values(finding, monitor, now)

@@ -18,8 +18,8 @@ from django.db import transaction
 from django.db.models import Case, F, Q, QuerySet, Value, When
 
 from monitoring.models import Monitor, Site
-from monitoring.scheduling.core import Rate, Settings, Terms, hash01, plan, retry_days
-from monitoring.services import rows
+from monitoring.scheduling import Plan, Rate, Settings, Terms, hash01, plan, retry_days, unchanged_cost
+from monitoring.services import rates, rows
 from monitoring.services.politeness import ENOUGH_FAILURES, LONGEST_REST
 
 logger = logging.getLogger(__name__)
@@ -49,10 +49,16 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class NextVisit:
-    """When the next visit is, and why then."""
+    """When the next visit is, and why then: the rate as it is known, the price (None: by interval), what was planned.
+
+    `planned_s` is the interval of the last plan: that of this visit, or where it is a retry the one before.
+    """
 
     at: datetime
     reason: str
+    rate: Rate
+    price: float | None = None
+    planned_s: int | None = None
 
 
 def lease_length() -> timedelta:
@@ -260,7 +266,7 @@ def stage_failed(pk: int, token: str, stage: str, *, now: datetime) -> None:
         if monitor is None:
             return
         failures = monitor.stage_failures + 1
-        wait = retry_days(failures, monitor.effective_interval_s / _DAY_S)
+        wait = retry_days(failures, monitor.usual_interval_s / _DAY_S)
         Monitor.objects.filter(pk=pk, lease_token=token).update(
             lease_until=None,
             lease_token="",
@@ -277,25 +283,79 @@ def batches_under_way(*, now: datetime) -> int:
     return Monitor.objects.filter(lease_until__gt=now).values("lease_token").distinct().count()
 
 
-def plan_next(monitor: Monitor, *, now: datetime, check_no: int) -> NextVisit:
-    """The visit after a successful one."""
-    found = plan(
-        Rate(0.5, 5.0),
-        Terms(
-            weight=max(monitor.effective_weight, 0.01),
-            cost_check=1.0,
-            cost_full=1.0,
-            min_days=monitor.min_interval_s / _DAY_S,
-            max_days=monitor.max_interval_s / _DAY_S,
-        ),
-        price=1.0,
-        u=hash01(monitor.pk, check_no),
-        s=Settings(fixed_days=monitor.effective_interval_s / _DAY_S),
+def follows_rate(monitor: Monitor) -> bool:
+    """Whether visits follow rate and price: the team has a budget, and the monitor no interval of its own."""
+    return monitor.interval_s is None and monitor.team.budget is not None
+
+
+def terms_of(monitor: Monitor, *, now: datetime) -> Terms:
+    """What owner and site allow."""
+    distrusted = monitor.distrusted_until is not None and monitor.distrusted_until > now
+    return Terms(
+        weight=max(monitor.effective_weight, 0.01),
+        cost_check=unchanged_cost(trusted=monitor.gives_304 and not distrusted and not monitor.uses_browser),
+        cost_full=1.0,
+        min_days=max(monitor.effective_min_s, 1) / _DAY_S,
+        max_days=max(monitor.effective_max_s, 1) / _DAY_S,
+        host_factor=monitor.site.host_factor,
     )
-    return NextVisit(now + timedelta(days=found.interval), found.reason)
+
+
+def plan_for(monitor: Monitor, rate: Rate, *, price: float, u: float, now: datetime) -> Plan:
+    """The plan by rate and price, or by the interval where that is the monitor's."""
+    fixed = 0.0 if follows_rate(monitor) else monitor.effective_interval_s / _DAY_S
+    return plan(rate, terms_of(monitor, now=now), price, u, Settings(fixed_days=fixed) if fixed else rates.SETTINGS)
+
+
+def plan_next(monitor: Monitor, *, now: datetime, check_no: int, rate: Rate | None = None) -> NextVisit:
+    """The visit after a successful one, with the rate as it is known after that."""
+    known = monitor.rate if rate is None else rate
+    price = monitor.team.price
+    found = plan_for(monitor, known, price=price, u=hash01(monitor.pk, check_no), now=now)
+    return NextVisit(
+        at=now + timedelta(days=found.interval),
+        reason=found.reason,
+        rate=known,
+        price=price if follows_rate(monitor) else None,
+        planned_s=max(1, round(found.interval * _DAY_S)),
+    )
 
 
 def plan_retry(monitor: Monitor, *, now: datetime, fails: int, retry_after_s: float = 0.0) -> NextVisit:
-    """The visit after one that brought nothing to compare; `fails` counts them in a row, this one included."""
-    days = retry_days(fails, monitor.effective_interval_s / _DAY_S, retry_after_days=retry_after_s / _DAY_S)
-    return NextVisit(now + timedelta(days=days), "retry")
+    """The visit after one that brought nothing to compare; `fails` counts them in a row, this one included.
+
+    A retry does not wait beyond the time at which the monitor's promise is broken, unless the site asked for that.
+    """
+    days = retry_days(fails, monitor.usual_interval_s / _DAY_S, retry_after_days=retry_after_s / _DAY_S)
+    at = now + timedelta(days=days)
+    deadline = deadline_of(monitor)
+    if not retry_after_s and now < deadline < at:
+        at = max(now + (deadline - now) * 0.9, min(at, now + timedelta(days=retry_days(1, 1.0))))
+    return NextVisit(at, "retry", monitor.rate, monitor.plan_price, monitor.planned_s)
+
+
+def deadline_of(monitor: Monitor, *, since: datetime | None = None) -> datetime:
+    """When the promise "at least every" is broken, counted from `since` or the last good visit."""
+    return (since or monitor.last_ok_at or monitor.created_at) + timedelta(seconds=monitor.effective_max_s)
+
+
+def keep_promise(monitor: Monitor, *, now: datetime) -> set[str]:
+    """Bring a monitor's plan in line with a new promise; the names of what was set, not saved yet."""
+    monitor.deadline_at = deadline_of(monitor)
+    latest = max(now, monitor.deadline_at - timedelta(seconds=monitor.effective_max_s * rates.SETTINGS.slack))
+    if monitor.next_check_at is not None and monitor.next_check_at > latest:
+        monitor.next_check_at, monitor.plan_reason = latest, "max-age"
+    return {"deadline_at", "next_check_at", "plan_reason"}
+
+
+def keep_promises(monitors: QuerySet[Monitor], *, now: datetime) -> None:
+    """The same for many, saved."""
+    wanted = monitors.select_related("page_type").only(
+        "min_interval_s", "max_interval_s", "next_check_at", "plan_reason", "last_ok_at", "created_at", "deadline_at",
+        "page_type__min_interval_s", "page_type__max_interval_s",
+    )  # fmt: skip
+    rows_changed = []
+    for monitor in wanted.iterator(chunk_size=2000):
+        keep_promise(monitor, now=now)
+        rows_changed.append(monitor)
+    Monitor.objects.bulk_update(rows_changed, ["deadline_at", "next_check_at", "plan_reason"], batch_size=500)

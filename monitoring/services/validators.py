@@ -13,6 +13,7 @@ from typing import Any
 
 from monitoring.fetching.capture import Capture
 from monitoring.models import Monitor, Outcome
+from monitoring.services.findings import Finding
 
 TRUST_EVERY = 20  # every so many visits a page is asked for without conditions: a 304 is not believed for ever
 WHOLE_EVERY = timedelta(days=7)
@@ -36,8 +37,23 @@ def wants_whole(monitor: Monitor, now: datetime) -> bool:
         return True
     if monitor.distrusted_until is not None and monitor.distrusted_until > now:
         return True
-    next_one = now + timedelta(seconds=monitor.effective_interval_s * _SLACK)
+    next_one = now + timedelta(seconds=monitor.usual_interval_s * _SLACK)
     return monitor.last_full_at is None or monitor.last_full_at + WHOLE_EVERY <= next_one
+
+
+def answers_unchanged(monitor: Monitor, finding: Finding, now: datetime) -> bool:
+    """Whether the site is known, after this visit, to answer "not modified" when it is asked with conditions.
+
+    A whole page that says the same although it was asked with conditions shows that it does not.
+    """
+    capture = finding.capture
+    if capture is None or not finding.good:
+        return monitor.gives_304
+    if capture.not_modified:
+        return True
+    if finding.outcome not in {Outcome.NONE, Outcome.NOISE} or finding.rebase or wants_whole(monitor, now):
+        return monitor.gives_304
+    return False
 
 
 def core(etag: str) -> str:

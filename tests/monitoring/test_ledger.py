@@ -127,7 +127,7 @@ def test_what_is_written_together_is_what_would_be_written_alone() -> None:
     assert {name for name in ours if ours[name] != theirs[name]} <= own
     assert ours["next_check_at"] is not None
     ours, theirs = (dict(Monitor.objects.values().get(pk=monitor.pk)) for monitor in (together, alone))
-    own = {"id", "name", "url", "site_id", "next_check_at", "created_at"}
+    own = {"id", "name", "url", "site_id", "next_check_at", "planned_s", "created_at"}
     assert {name for name in ours if ours[name] != theirs[name]} <= own
     assert ours["check_no"] == 1
 

@@ -1,0 +1,204 @@
+"""What is known of how often a page changes: a fold over its checks, and the visits planned by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from io import StringIO
+
+import pytest
+import time_machine
+from django.core.management import CommandError, call_command
+
+from monitoring.models import Check, Monitor, Team
+from monitoring.scheduling import Rate, observe
+from monitoring.services import monitors, rates, schedule
+from tests.factories import NOW, make_monitor, make_page_type
+from tests.monitoring.conftest import visit
+from tests.monitoring.site import LocalSite
+from tests.monitoring.test_pipeline import CLAUSES, page
+
+pytestmark = pytest.mark.django_db
+
+type Watch = Callable[..., Monitor]
+
+
+def fresh(monitor: Monitor) -> Monitor:
+    """The monitor as it is stored."""
+    return Monitor.objects.select_related("team", "site", "page_type").get(pk=monitor.pk)
+
+
+def visit_daily(monitor: Monitor, site: LocalSite, *bodies: str) -> Monitor:
+    """Visits a day apart; an empty body is an error of the site's."""
+    start: datetime = NOW
+    for day, body in enumerate(bodies):
+        if body:
+            site.put("/a", body)
+        else:
+            site.put("/a", "trouble", status=500)
+        with time_machine.travel(start + timedelta(days=day), tick=False):
+            visit(monitor)
+    return fresh(monitor)
+
+
+def test_every_comparison_is_evidence_and_the_log_gives_the_stored_rate_again(watch: Watch, site: LocalSite) -> None:
+    monitor = watch("/a", page())
+    after = visit_daily(monitor, site, page(), page(), page(clauses=CLAUSES[1:]), page(clauses=CLAUSES[1:]))
+
+    known = rates.PRIOR
+    for changed in (False, True, False):  # the first visit is only the baseline
+        known = observe(known, 1.0, changed, rates.SETTINGS)
+    assert after.rate == known
+    assert rates.rebuild(monitor.pk) == after.rate
+    last = Check.objects.filter(monitor=monitor).latest("check_no")
+    assert (last.rate_a, last.rate_b, last.plan_price) == (*known, None)
+    assert last.next_chance is not None
+    assert 0 < last.next_chance < 1
+
+
+def test_a_visit_that_brings_no_page_teaches_nothing_and_the_next_counts_from_the_last_good_one(
+    watch: Watch, site: LocalSite
+) -> None:
+    monitor = watch("/a", page())
+    after = visit_daily(monitor, site, page(), "", "", page())
+
+    assert after.rate == observe(rates.PRIOR, 3.0, False, rates.SETTINGS)
+    assert rates.rebuild(monitor.pk) == after.rate
+
+
+def test_another_address_starts_anew_and_another_region_keeps_the_mean(watch: Watch, site: LocalSite) -> None:
+    monitor = watch("/a", page())
+    known = visit_daily(monitor, site, *[page(clauses=CLAUSES[n % 2 :]) for n in range(6)]).rate
+    monitors.change_settings(fresh(monitor), {"main_selector": "body"}, actor=None)
+    with time_machine.travel(NOW + timedelta(days=6), tick=False):
+        visit(monitor)
+    loose = fresh(monitor).rate
+
+    assert loose.a < known.a
+    assert loose.a / loose.b == pytest.approx(known.a / known.b)
+    site.put("/b", page())
+    monitors.change_settings(fresh(monitor), {"url": site.url("/b")}, actor=None)
+    with time_machine.travel(NOW + timedelta(days=7), tick=False):
+        visit(monitor)
+    assert fresh(monitor).rate == rates.PRIOR
+    assert rates.rebuild(monitor.pk) == rates.PRIOR
+
+
+def test_a_fold_begins_with_the_oldest_check_that_was_kept(watch: Watch, site: LocalSite) -> None:
+    monitor = watch("/a", page())
+    after = visit_daily(monitor, site, *[page(clauses=CLAUSES[n % 2 :]) for n in range(5)])
+    Check.objects.filter(monitor=monitor, check_no__lte=2).delete()
+
+    assert rates.rebuild(monitor.pk) == after.rate
+
+
+def test_the_command_mends_a_rate_and_only_names_it_when_asked_to_check(watch: Watch, site: LocalSite) -> None:
+    monitor = watch("/a", page())
+    after = visit_daily(monitor, site, page(), page())
+    Monitor.objects.filter(pk=monitor.pk).update(rate_a=9.0)
+
+    with pytest.raises(CommandError, match=str(monitor.pk)):
+        call_command("rebuild_rates", "--check")
+    call_command("rebuild_rates", stdout=StringIO())
+
+    assert fresh(monitor).rate == after.rate
+    call_command("rebuild_rates", "--check", stdout=StringIO())
+    with pytest.raises(CommandError, match="no monitor"):
+        call_command("rebuild_rates", "123456")
+
+
+# -- plans -------------------------------------------------------------------------------
+
+
+def priced(budget: int | None = 100, price: float = 0.05) -> Team:
+    """A team with a budget and a price."""
+    return Team.objects.create(name="Priced", budget=budget, price=price)
+
+
+def test_with_a_budget_visits_follow_rate_weight_and_price() -> None:
+    team = priced()
+    lively, quiet = (make_monitor(team=team, rate_a=a, rate_b=10.0) for a in (20.0, 0.2))
+    dear = make_monitor(team=team, rate_a=20.0, rate_b=10.0, weight=25.0)
+
+    first, second, third = (schedule.plan_next(m, now=NOW, check_no=1) for m in (lively, quiet, dear))
+
+    assert (first.reason, first.price) == ("expected-change", 0.05)
+    assert first.at < second.at
+    assert third.planned_s is not None
+    assert first.planned_s is not None
+    assert third.planned_s < first.planned_s / 3.5
+
+
+def test_an_interval_of_its_own_and_a_team_without_budget_keep_the_interval() -> None:
+    pinned = make_monitor(team=priced(), interval_s=3600)
+    plain = make_monitor(page_type=make_page_type("plain", default_interval_s=7200))
+
+    for monitor, seconds in ((pinned, 3600), (plain, 7200)):
+        found = schedule.plan_next(monitor, now=NOW, check_no=1)
+        assert (found.reason, found.price) == ("fixed-interval", None)
+        assert (found.at - NOW).total_seconds() == pytest.approx(seconds, rel=0.1001)
+
+
+def test_a_promise_of_the_page_type_binds_whatever_the_price() -> None:
+    daily = make_page_type("daily", max_interval_s=86_400)
+    monitor = make_monitor(team=priced(price=1e6), page_type=daily)
+
+    found = schedule.plan_next(monitor, now=NOW, check_no=1)
+
+    assert found.reason == "max-age"
+    assert timedelta(hours=20) < found.at - NOW < timedelta(hours=24)
+
+
+def test_a_crowded_site_is_visited_less_and_one_that_says_not_modified_more() -> None:
+    team = priced()
+    plain, crowded, cheap = (make_monitor(team=team, gives_304=n == 2) for n in range(3))
+    crowded.site.host_factor = 9.0
+
+    at = [schedule.plan_next(m, now=NOW, check_no=1).at for m in (plain, crowded, cheap)]
+
+    assert at[2] < at[0] < at[1]
+
+
+def test_a_clock_set_back_is_no_evidence_and_summer_time_is_no_hour() -> None:
+    berlin = datetime.fromisoformat("2027-03-28T01:30:00+01:00")
+    after_switch = datetime.fromisoformat("2027-03-28T03:30:00+02:00")
+    common = {"outcome": "none", "reason": "same-bytes", "detail": ""}
+
+    back = rates.after(Rate(2.0, 3.0), since=NOW, at=NOW - timedelta(hours=5), **common)
+    hour = rates.after(Rate(2.0, 3.0), since=berlin, at=after_switch, **common)
+
+    assert back == Rate(2.0, 3.0)
+    assert hour == observe(Rate(2.0, 3.0), 1 / 24, False, rates.SETTINGS)
+
+
+def test_a_retry_comes_before_the_promise_is_broken_unless_the_site_asked_for_rest() -> None:
+    monitor = make_monitor(last_ok_at=NOW - timedelta(hours=23), max_interval_s=86_400, interval_s=86_400)
+
+    soon = schedule.plan_retry(monitor, now=NOW, fails=8)
+    asked = schedule.plan_retry(monitor, now=NOW, fails=8, retry_after_s=7200)
+
+    assert NOW < soon.at < NOW + timedelta(hours=1)
+    assert asked.at >= NOW + timedelta(hours=2)
+
+
+def test_a_new_promise_moves_deadline_and_visit() -> None:
+    monitor = make_monitor(last_ok_at=NOW, next_check_at=NOW + timedelta(days=5))
+
+    monitors.change_settings(monitor, {"max_interval_s": 86_400}, actor=None, now=NOW)
+
+    after = fresh(monitor)
+    assert after.deadline_at == NOW + timedelta(days=1)
+    assert after.next_check_at is not None
+    assert after.next_check_at < after.deadline_at
+
+
+def test_a_new_promise_of_a_page_type_moves_those_of_its_monitors() -> None:
+    now = datetime.now(tz=NOW.tzinfo)
+    monitor = make_monitor(last_ok_at=now, next_check_at=now + timedelta(days=5))
+
+    monitors.change_page_type(monitor.page_type, {"max_interval_s": 3600}, actor=None)
+
+    after = fresh(monitor)
+    assert after.deadline_at == now + timedelta(hours=1)
+    assert after.next_check_at is not None
+    assert after.next_check_at <= after.deadline_at
