@@ -252,9 +252,9 @@ def test_routine_visits_cost_few_queries_together(
     Monitor.objects.update(next_check_at=timezone.now(), mould=RESTLESS)
     (batch,) = schedule.claim_due(now=timezone.now(), limit=10, lease_s=60)
 
-    # per group: savepoint, lock, checks, monitors, release; per batch: take over, load, site, page type, vantage,
+    # per group: savepoint, lock, checks, monitors, release; per batch: take over, load, site, team, page type, vantage,
     # baselines, two for the rules, one for robots.txt, two to give back
-    with django_assert_max_num_queries(5 + 11):
+    with django_assert_max_num_queries(5 + 12):
         counts = capture.run_batch(batch.ids, batch.token)
 
     assert counts == {"noise": 10}
