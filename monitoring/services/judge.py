@@ -331,7 +331,7 @@ class _Visit:
             return None
         if self._text_hash != first.text_hash:
             return None
-        return replace(first, capture=capture, raw_sha256=self.raw, started_at=capture.started_at)
+        return replace(first, capture=capture, raw_sha256=self.raw)  # its time stays: the memory was told it
 
     def _other_renderer(self) -> bool:
         """Whether “auto” got this page in another way than the baseline: then only equal texts can be compared."""
