@@ -78,7 +78,8 @@ def preview_page(
 ) -> TemplateResponse | None:
     """The finished preview page for a form's unsaved values; None where these values are wrong and the form says so."""
     sets = list(formsets)
-    if PREVIEWED & set(form.errors) or not all(formset.is_valid() for formset in sets):
+    # By their errors: forms of a preview are never valid, so that nothing of them is saved.
+    if PREVIEWED & set(form.errors) or any(formset.total_error_count() for formset in sets):
         return None
     values = form.cleaned_data
     sample = stored is not None and stored.is_sample and values["url"] == stored.url
