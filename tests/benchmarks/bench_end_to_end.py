@@ -2,7 +2,8 @@
 
 Run: python tests/benchmarks/bench_end_to_end.py [PAGES] [ROUNDS]
 
-markup: the bytes differ, the text does not (a new nonce and token). same: identical bytes. not_modified: 304.
+markup: the bytes differ, the text does not (a new nonce and token); read: the same where no mould tells that, so that
+every page is read. same: identical bytes. not_modified: 304. learning: the visits at which moulds are learned.
 changed: every tenth word of every page is another, and each page is fetched a second time to confirm that.
 
 The pages are those of the shared folder when it is beside this checkout, fictional ones otherwise. They are served by a
@@ -32,11 +33,16 @@ SHARED = Path(__file__).resolve().parents[3] / "shared" / "bench" / "peers" / "p
 LEAST_PER_CPU_S = {"markup": 250, "not_modified": 800}
 MOST_RSS_MB = 250
 MOST_UNCHANGED_MS = 2.5
-FIRST, MARKUP, SAME, NOT_MODIFIED, CHANGED = "first", "markup", "same", "not_modified", "changed"
-MODES = (FIRST, MARKUP, SAME, NOT_MODIFIED, CHANGED)
+FIRST, LEARNING, MARKUP, READ, SAME = "first", "learning", "markup", "read", "same"
+NOT_MODIFIED, CHANGED = "not_modified", "changed"
+MODES = (FIRST, LEARNING, MARKUP, READ, SAME, NOT_MODIFIED, CHANGED)
+LEARNING_ROUNDS = 2
+MOST_ROUNDS = 4  # each 20th visit is unconditional, and reads the page
 # What every visit of a round has to come to; a round that measured something else would say nothing.
 EXPECTED = {
+    LEARNING: ("noise", "markup-only"),
     MARKUP: ("noise", "markup-only"),
+    READ: ("noise", "markup-only"),
     SAME: ("none", "same-bytes"),
     NOT_MODIFIED: ("none", "not-modified"),
     CHANGED: ("content", ""),
@@ -91,14 +97,14 @@ def _serve(pages: list[bytes], mode: Any, version: Any, pipe: Any) -> None:
             if kind == NOT_MODIFIED and self.headers.get("If-None-Match") == tag:
                 self._answer(304, b"", tag)
                 return
-            if kind == MARKUP:
+            if kind in (LEARNING, MARKUP, READ):
                 token = secrets.token_hex(16)
                 body += f'<script nonce="{token}">window.t="{token}"</script>'.encode()
                 body += f'<input type="hidden" name="csrf" value="{token}">'.encode()
             elif kind == CHANGED:
                 key = int(name), version.value
                 body = self.changed.get(key) or self.changed.setdefault(key, _changed(body, b"word%d" % key[1]))
-            self._answer(200, body, "" if kind in (MARKUP, CHANGED) else tag)
+            self._answer(200, body, tag if kind in (FIRST, SAME, NOT_MODIFIED) else "")
 
         def _answer(self, status: int, body: bytes, tag: str = "") -> None:
             self.send_response(status)
@@ -186,8 +192,11 @@ def _unchanged_ms() -> list[float]:
 
 def _measure(mode: str, rounds: int, shared: tuple[Any, Any], count: int) -> dict[str, float]:
     """Medians over the rounds of one kind of visit."""
-    from monitoring.models import Check
+    from monitoring.models import Check, Monitor
+    from monitoring.services import moulds
 
+    if mode == READ:
+        Monitor.objects.update(mould=moulds.RESTLESS)
     shared[0].value = MODES.index(mode)
     results = []
     for _ in range(rounds):
@@ -207,7 +216,7 @@ def _measure(mode: str, rounds: int, shared: tuple[Any, Any], count: int) -> dic
 def main() -> int:
     """Print the figures; 1 when one of them misses its mark."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 120
-    rounds = min(int(sys.argv[2]) if len(sys.argv) > 2 else 3, 5)  # each 20th visit is unconditional
+    rounds = min(int(sys.argv[2]) if len(sys.argv) > 2 else 3, MOST_ROUNDS)
     here, there = multiprocessing.Pipe()
     pages = _pages(count)
     size = sum(map(len, pages)) / count
@@ -233,7 +242,8 @@ def main() -> int:
         _fill([f"http://127.0.0.1:{port}/{n}" for n in range(count)])
         figures: dict[str, Any] = {"pages": count, "mean_kb": round(size / 1024)}
         for mode in MODES:
-            figures[mode] = _measure(mode, 1 if mode == FIRST else rounds, shared, count)
+            times = {FIRST: 1, LEARNING: LEARNING_ROUNDS}.get(mode, rounds)
+            figures[mode] = _measure(mode, times, shared, count)
             if mode == NOT_MODIFIED:  # before the baselines move
                 unchanged = sorted(_unchanged_ms())
                 rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
