@@ -112,6 +112,7 @@ periodic(
 periodic("lost-calibrations", 900, "monitoring.services.refetch.give_up")
 periodic("lost-comparisons", 300, "monitoring.services.comparisons.give_up")
 periodic("mend-plans", 3_600, "monitoring.services.schedule.mend_plans")
+periodic("prices", 3_600, "monitoring.services.budget.reprice")
 periodic("hints", 300, "monitoring.services.hints.poll", when="monitoring.services.hints.any_due")
 periodic("retention", 86_400, "monitoring.services.retention.sweep")
 

@@ -23,7 +23,7 @@ from monitoring.fetching.robots import parse as parse_robots
 from monitoring.forms import SiteForm, VantageForm
 from monitoring.models import HintSource, RobotsFile, Site, Team, Vantage
 from monitoring.scheduling.hints import Trust
-from monitoring.services import hints, monitors
+from monitoring.services import budget, hints, monitors
 
 
 def _trust_words(source: HintSource) -> str:
@@ -133,10 +133,15 @@ class TeamAdmin(TeamScoped[Team]):
     """Groups of people who share monitors."""
 
     team_path = "pk"
-    list_display = ["name", "people", "watched"]
+    list_display = ["name", "people", "watched", "budget"]
     search_fields = ["name"]
     ordering = ["name"]
     filter_horizontal = ["members"]
+    fieldsets = [
+        (None, {"fields": ["name", "members"]}),
+        (_("How often"), {"fields": ["budget", "spending"]}),
+    ]
+    readonly_fields = ["spending"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Team]:
         return (
@@ -155,6 +160,24 @@ class TeamAdmin(TeamScoped[Team]):
         super().save_related(request, form, formsets, change)
         if not change:  # otherwise nobody but a superuser could see the new team
             form.instance.members.add(request.user)
+
+    def save_model(self, request: HttpRequest, obj: Team, form: ModelForm[Team], change: bool) -> None:
+        wanted = obj.budget
+        if change:  # the budget goes through its service, which records it and asks for a price
+            obj.budget = Team.objects.values_list("budget", flat=True).get(pk=obj.pk)
+        super().save_model(request, obj, form, change)
+        if change and budget.set_budget(obj, wanted, actor=request.user, now=timezone.now()):
+            self.message_user(request, _("The next visits are planned anew within a few minutes."))
+
+    @admin.display(description=_("fetches a day"))
+    def spending(self, row: Team) -> str:
+        if row.budget is None or row.priced_at is None:
+            return "–"
+        return _("%(planned).0f planned, %(measured).0f in the last 24 hours; the promises alone need %(least).0f") % {
+            "planned": row.planned_spend,
+            "measured": row.measured_spend,
+            "least": row.least_spend,
+        }
 
     @admin.display(description=_("people"), ordering="_people")
     def people(self, row: Any) -> int:

@@ -1,0 +1,173 @@
+"""Budgets: one price per team, hosts that are full, and visits planned anew."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from monitoring.models import Check, Monitor, PeriodicJob, SettingChange, Site, Team
+from monitoring.services import budget, schedule
+from tests.factories import NOW, make_monitor, make_page_type, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def fleet(number: int = 60, *, allowance: int | None = 120, **extra: Any) -> Team:
+    """A team with pages from lively to quiet, visited an hour ago, at one site."""
+    team = Team.objects.create(name="Fleet", budget=allowance)
+    site = Site.objects.create(name="Fleet", host="fleet.example", gap_s=0)
+    for n in range(number):
+        values = {
+            "rate_a": 2.0, "rate_b": 2.0 * 1.2**n / 4, "last_ok_at": NOW - timedelta(hours=1),
+            "last_checked_at": NOW - timedelta(hours=1), "next_check_at": NOW + timedelta(hours=5),
+            "plan_reason": "fixed-interval", "check_no": 1,
+        }  # fmt: skip
+        make_monitor(team=team, site=site, url=f"https://fleet.example/{n}", **(values | extra))
+    return team
+
+
+def test_the_price_makes_planned_spend_the_budget() -> None:
+    team = fleet()
+
+    budget.price(team, now=NOW)
+
+    team.refresh_from_db()
+    assert team.planned_spend == pytest.approx(120, rel=0.02)
+    assert team.least_spend < 15
+    planned = [schedule.plan_next(m, now=NOW, check_no=1) for m in Monitor.objects.all()]
+    assert sum(86_400 / visit.planned_s for visit in planned if visit.planned_s) == pytest.approx(120, rel=0.05)
+
+
+def test_pinned_monitors_are_paid_first() -> None:
+    team = fleet()
+    for n in range(5):
+        make_monitor(team=team, interval_s=7200, url=f"https://pinned.example/{n}")
+
+    budget.price(team, now=NOW)
+
+    assert team.planned_spend == pytest.approx(120, rel=0.02)
+    assert team.least_spend > 60
+
+
+def test_promises_are_kept_at_any_price_and_what_they_need_is_told() -> None:
+    team = fleet(max_interval_s=3600, page_type=make_page_type("hourly", default_interval_s=3600))
+
+    budget.price(team, now=NOW)
+
+    assert team.least_spend > 60 * 24
+    assert all(schedule.plan_next(m, now=NOW, check_no=1).at <= NOW + timedelta(hours=1) for m in Monitor.objects.all())
+
+
+def test_what_is_measured_corrects_the_plan_but_not_after_a_new_budget_or_an_outage() -> None:
+    team = fleet()
+    monitor = Monitor.objects.first()
+    assert monitor is not None
+    Check.objects.bulk_create(
+        Check(
+            monitor=monitor, check_no=n, started_at=NOW - timedelta(hours=2), outcome="none", not_modified=n % 2 == 0,
+            detector_version="1",
+        )
+        for n in range(400)
+    )  # fmt: skip
+    Team.objects.update(priced_at=NOW - timedelta(days=1))
+
+    team.refresh_from_db()
+    budget.price(team, now=NOW)
+    assert team.measured_spend == pytest.approx(220)
+    assert 0.9 < team.trim < 0.95
+
+    trim = team.trim
+    Monitor.objects.filter(pk=monitor.pk).update(next_check_at=NOW - timedelta(hours=3))
+    budget.price(team, now=NOW + timedelta(hours=1))
+    assert team.trim == trim
+    assert team.steady_at == NOW + timedelta(hours=25)
+
+
+def test_a_new_budget_plans_visits_anew_and_spreads_them() -> None:
+    team = fleet(allowance=None)
+    actor = make_user("karl", role="admin", team=team)
+    PeriodicJob.objects.create(name=budget.JOB, next_at=NOW + timedelta(minutes=50))
+
+    assert budget.set_budget(team, 120, actor=actor, now=NOW)
+    assert not budget.set_budget(team, 120, actor=actor, now=NOW)
+    assert PeriodicJob.objects.get(name=budget.JOB).next_at == NOW
+    assert budget.reprice(now=NOW) == 60
+    assert budget.reprice(now=NOW) == 0
+
+    row = SettingChange.objects.get(team=team)
+    assert (row.name, row.new, row.actor_name) == ("budget", "120", "karl")
+    times = [at for at in Monitor.objects.values_list("next_check_at", flat=True) if at]
+    assert min(times) >= NOW
+    assert len({at.replace(second=0, microsecond=0) for at in times}) > 40
+    assert set(Monitor.objects.values_list("plan_price", flat=True)) == {Team.objects.get(pk=team.pk).price}
+
+    budget.set_budget(team, None, actor=actor, now=NOW)
+    assert budget.reprice(now=NOW) == 60
+    assert set(Monitor.objects.values_list("plan_reason", "plan_price")) == {("fixed-interval", None)}
+
+
+def test_a_visit_that_was_planned_in_the_meantime_keeps_its_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    team = fleet(2)
+    busy = Monitor.objects.order_by("pk")[0]
+    plan_anew = budget._plan_anew
+
+    def meanwhile(monitor: Monitor, now: Any) -> None:
+        Monitor.objects.filter(pk=busy.pk).update(check_no=9)
+        plan_anew(monitor, now)
+
+    monkeypatch.setattr(budget, "_plan_anew", meanwhile)
+
+    assert budget.reprice(now=NOW) == 1
+    busy.refresh_from_db()
+    assert busy.next_check_at == NOW + timedelta(hours=5)
+    assert team.pk == busy.team_id
+
+
+def test_a_crowded_host_gets_a_factor_and_comes_down_to_what_it_bears() -> None:
+    team = fleet(allowance=2000)
+    Site.objects.update(gap_s=600)  # 144 requests a day, of which 122 are planned
+
+    for hour in range(12):
+        now = NOW + timedelta(hours=hour)
+        budget.weigh_hosts(now=now)
+        team.refresh_from_db()
+        budget.price(team, now=now)
+        for monitor in Monitor.objects.select_related("team", "site", "page_type"):
+            visit = schedule.plan_next(monitor, now=NOW, check_no=hour)
+            Monitor.objects.filter(pk=monitor.pk).update(planned_s=visit.planned_s)
+    budget.weigh_hosts(now=NOW)
+
+    site = Site.objects.get()
+    assert site.host_factor > 1
+    assert site.load == pytest.approx(1.0, abs=0.1)
+    assert site.least_load < 0.2
+
+
+def test_a_budget_is_set_in_the_admin_and_recorded() -> None:
+    team = fleet(3, allowance=None)
+    client = Client()
+    client.force_login(make_user("root", role="admin", team=team, is_superuser=True))
+
+    answer = client.post(
+        reverse("admin:monitoring_team_change", args=[team.pk]), {"name": "Fleet", "members": [], "budget": "500"}
+    )
+
+    assert answer.status_code == 302
+    assert Team.objects.get(pk=team.pk).budget == 500
+    assert SettingChange.objects.filter(team=team, name="budget", new="500").exists()
+    answer = client.post(reverse("admin:monitoring_team_change", args=[team.pk]), {"name": "Fleet", "budget": "0"})
+    assert answer.status_code == 200
+    assert Team.objects.get(pk=team.pk).budget == 500
+
+
+def test_large_teams_are_priced_by_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    team = fleet(60)
+    monkeypatch.setattr(budget, "SAMPLE", 20)
+
+    budget.price(team, now=NOW)
+
+    assert team.planned_spend == pytest.approx(120, rel=0.02)
