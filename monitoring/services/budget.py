@@ -36,7 +36,6 @@ logger = logging.getLogger(__name__)
 JOB = "prices"
 SAMPLE = 2_000  # monitors by which a team's price is found
 SETTLING = timedelta(days=1)  # after a new budget or an outage a day's spend says nothing
-LATE = timedelta(minutes=10)
 FAR = 1.5  # a price so much higher or lower than the one a visit was planned at plans it anew
 REPLAN_S = 120.0  # for one run; the rest follows with the next, or at the monitors' next visits
 _CHUNK = 500
@@ -131,7 +130,7 @@ def measured_of(team: Team, *, now: datetime) -> float:
 
 def _is_late(team: Team, now: datetime) -> bool:
     oldest = _watched(team).filter(lease_until__isnull=True).aggregate(at=Min("next_check_at"))["at"]
-    return oldest is not None and oldest < now - LATE
+    return oldest is not None and oldest < now - schedule.LATE
 
 
 def _watched(team: Team) -> QuerySet[Monitor]:

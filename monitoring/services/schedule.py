@@ -12,13 +12,27 @@ import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import batched
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Case, F, Q, QuerySet, Value, When
+from django.db.models.functions import Coalesce
 
 from monitoring.models import Monitor, Site
-from monitoring.scheduling import Plan, Rate, Settings, Terms, hash01, plan, retry_days, unchanged_cost
+from monitoring.scheduling import (
+    LATE_DAYS,
+    Overdue,
+    Plan,
+    Rate,
+    Settings,
+    Terms,
+    hash01,
+    order_overdue,
+    plan,
+    retry_days,
+    unchanged_cost,
+)
 from monitoring.services import rates, rows
 from monitoring.services.politeness import ENOUGH_FAILURES, LONGEST_REST
 
@@ -33,6 +47,9 @@ CLAIM_PASSES = 4
 CAREFUL, GROUP, ALONE = "careful", "group", "alone"
 _UNMARKED = ("", CAREFUL, GROUP, ALONE)  # nothing is known against the monitor itself
 LOOKAHEAD = timedelta(seconds=15)  # how far ahead of time a site's slots may be promised to one batch
+LATE = timedelta(days=LATE_DAYS)  # when the longest due is later than this, order is by what can still be saved
+CANDIDATES = 5  # times as many as are wanted are looked at then
+SAVABLE_WITHIN = timedelta(days=1)  # promises whose time is over later than this can wait
 # A lease or slot that ends later than this was written by a clock that was wrong.
 FAR = timedelta(hours=2)
 _DAY_S = 86_400.0
@@ -93,7 +110,7 @@ def _choose(now: datetime, limit: int) -> list[int]:
     chosen: list[int] = []
     full: set[int] = set()
     for _ in range(CLAIM_PASSES):
-        due_rows = list(
+        open_rows = (
             due(now)
             .filter(
                 Q(site__next_free_at__isnull=True)
@@ -105,9 +122,8 @@ def _choose(now: datetime, limit: int) -> list[int]:
             )
             .exclude(site_id__in=full)
             .exclude(pk__in=chosen)
-            .order_by("next_check_at", "pk")
-            .values_list("pk", "site_id")[: limit - len(chosen)]
         )
+        due_rows = _in_order(open_rows, limit - len(chosen), now)
         by_site: dict[int, list[int]] = {}
         for pk, site_id in due_rows:
             by_site.setdefault(site_id, []).append(pk)
@@ -119,6 +135,43 @@ def _choose(now: datetime, limit: int) -> list[int]:
         if len(chosen) >= limit or not full or not due_rows:
             break
     return chosen
+
+
+def _in_order(rows_due: QuerySet[Monitor], limit: int, now: datetime) -> list[tuple[int, int]]:
+    """Ids and sites of whom to visit first: the longest due, or where visits are late what is savable and worth most."""
+    first = list(rows_due.order_by("next_check_at", "pk").values_list("pk", "site_id", "next_check_at")[:limit])
+    if not first or first[0][2] is None or first[0][2] >= now - LATE:
+        return [(pk, site_id) for pk, site_id, _ in first]
+    wanted = {pk: site_id for pk, site_id, _ in first}
+    if len(first) == limit:
+        near = rows_due.filter(deadline_at__gte=now, deadline_at__lte=now + SAVABLE_WITHIN).order_by("deadline_at")
+        oldest = rows_due.order_by("next_check_at", "pk")
+        for rows_more in (near[: CANDIDATES * limit], oldest[limit : CANDIDATES * limit]):
+            wanted |= dict(rows_more.values_list("pk", "site_id"))
+    late = [
+        found
+        for chunk in batched(wanted, 500)
+        for found in Monitor.objects.filter(pk__in=chunk).annotate(worth=Coalesce("weight", "page_type__weight")).values_list(
+            "pk", "last_ok_at", "created_at", "deadline_at", "max_interval_s", "worth", "rate_a", "rate_b", "gives_304"
+        )
+    ]  # fmt: skip
+    ordered = order_overdue((_overdue(*row) for row in late), now.timestamp() / _DAY_S)
+    return [(row.key, wanted[row.key]) for row in ordered[:limit]]
+
+
+def _overdue(
+    pk: int, last_ok: datetime | None, created: datetime, deadline: datetime | None, longest_s: int,
+    weight: float, a: float, b: float, gives_304: bool,
+) -> Overdue:  # fmt: skip
+    last = last_ok or created
+    return Overdue(
+        key=pk,
+        last=last.timestamp() / _DAY_S,
+        deadline=(deadline or last + timedelta(seconds=longest_s)).timestamp() / _DAY_S,
+        weight=max(weight, 0.01),
+        rate=Rate(a, b),
+        cost=unchanged_cost(trusted=gives_304),
+    )
 
 
 @transaction.atomic

@@ -34,7 +34,9 @@ from tests.monitoring.site import LocalSite
 
 MOST_MB = 300
 # An honest page that had to wait for an endless one would be recorded after that one's deadline.
-ON_TIME_S = 2 * visits.DEADLINE_S  # before the slow ones have had theirs twice; the machine may be busy with other tests
+ON_TIME_S = (
+    2 * visits.DEADLINE_S
+)  # before the slow ones have had theirs twice; the machine may be busy with other tests
 
 REFUSED = "error:refused-by-policy"
 REDIRECT = "error:redirect-refused"

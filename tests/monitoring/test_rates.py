@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from io import StringIO
+from typing import Any
 
 import pytest
 import time_machine
@@ -202,3 +203,49 @@ def test_a_new_promise_of_a_page_type_moves_those_of_its_monitors() -> None:
     assert after.deadline_at == now + timedelta(hours=1)
     assert after.next_check_at is not None
     assert after.next_check_at <= after.deadline_at
+
+
+# -- when there is more than workers can do ----------------------------------------------
+
+
+def late(*, age: timedelta, promise: timedelta, due: timedelta, **extra: Any) -> Monitor:
+    """A monitor whose last good visit is `age` old and whose next one was due `due` ago."""
+    last = NOW - age
+    return make_monitor(
+        last_ok_at=last, next_check_at=NOW - due, deadline_at=last + promise,
+        max_interval_s=int(promise.total_seconds()), **extra,
+    )  # fmt: skip
+
+
+def in_order(limit: int) -> list[int]:
+    """Ids in the order in which a claim takes them."""
+    claims = schedule.claim_due(now=NOW, limit=limit, lease_s=60)
+    return [pk for claim in claims for pk in claim.ids]
+
+
+def test_late_visits_go_by_promises_that_can_be_kept_and_then_by_worth() -> None:
+    hour, day = timedelta(hours=1), timedelta(days=1)
+    broken = late(age=2 * day, promise=day, due=30 * hour)
+    quiet = late(age=2 * day, promise=20 * day, due=20 * hour, rate_a=0.2, rate_b=100.0)
+    lively = late(age=2 * day, promise=20 * day, due=2 * hour, rate_a=8.0, rate_b=4.0)
+    savable = late(age=23.5 * hour, promise=day, due=0.5 * hour)
+
+    assert in_order(2) == [savable.pk, lively.pk]
+    assert in_order(2) == [broken.pk, quiet.pk]
+
+
+def test_what_is_hardly_late_goes_in_the_order_in_which_it_was_due() -> None:
+    minute, day = timedelta(minutes=1), timedelta(days=1)
+    quiet = late(age=2 * day, promise=20 * day, due=9 * minute, rate_a=0.2, rate_b=100.0)
+    lively = late(age=2 * day, promise=20 * day, due=minute, rate_a=8.0, rate_b=4.0)
+
+    assert in_order(2) == [quiet.pk, lively.pk]
+
+
+def test_after_an_outage_promises_that_can_be_kept_are_found_far_back_in_the_queue() -> None:
+    day = timedelta(days=1)
+    for n in range(30):
+        late(age=2 * day, promise=day, due=timedelta(hours=12, minutes=n))
+    savable = late(age=timedelta(hours=23.9), promise=day, due=timedelta(minutes=1))
+
+    assert in_order(1) == [savable.pk]
