@@ -102,6 +102,7 @@ class FetchRequest:
     capture that brought them), or `url` itself when that is empty. `charset_hint` is the charset of the last good
     capture; it decides only where the page itself does not say. `charset` is a person's choice and decides everywhere.
     `cookies` are sent to the origin of `url` and nowhere else; a browser gets its own by `render.access`.
+    `linked_from` is the page whose link named `url`, if one did: from outside no link leads into an opened network.
     """
 
     key: int
@@ -116,6 +117,7 @@ class FetchRequest:
     cookies: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     render: RenderSpec | None = None
     exemption: Exemption | None = None
+    linked_from: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

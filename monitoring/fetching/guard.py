@@ -90,6 +90,8 @@ _REFUSED_NETWORKS: tuple[tuple[Network, str], ...] = tuple(
     )
 )
 _NAT64 = IPv6Network("64:ff9b::/96")
+# Where cloud platforms tell a machine its credentials, inside networks that a deployment may open: never reached.
+_METADATA = frozenset(map(ip_address, ("100.100.100.200", "fd00:ec2::23", "fd00:ec2::254", "fd20:ce::254")))
 # What a deployment may open by naming a part of it: never loopback, link-local (cloud metadata) or multicast.
 PRIVATE_NETWORKS: tuple[Network, ...] = tuple(
     ip_network(text) for text in ("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
@@ -154,6 +156,8 @@ class AddressPolicy:
         inner = _unmapped(found)
         if str(inner) in self.own_addresses or str(found) in self.own_addresses:
             return "one of our own"
+        if inner in _METADATA:
+            return "a cloud platform's metadata"
         if self.is_inside(found):
             return ""
         for network, why in _REFUSED_NETWORKS:

@@ -33,7 +33,7 @@ from monitoring.fetching.capture import Capture, Failure, FetchRequest, Hop, Lim
 from monitoring.fetching.charset import decode_page
 from monitoring.fetching.decode import ACCEPT_ENCODING, codings, decompress
 from monitoring.fetching.errors import BrokenAnswer, FetchError, LookupFailed, Refused, TooLarge
-from monitoring.fetching.guard import AddressPolicy, Target, vet, without_userinfo
+from monitoring.fetching.guard import AddressPolicy, Target, parse, vet, without_userinfo
 from monitoring.fetching.resolver import Lookup, NameBook, SystemLookup, VettedResolver, policy_beyond
 from monitoring.fetching.sniff import media_type as media_type  # the browser takes it from here
 from monitoring.fetching.sniff import sniffed
@@ -375,6 +375,8 @@ class _Run:
     async def _walk(self, walk: _Walk, started_at: datetime, start: float) -> Outcome:
         request = walk.request
         policy = self._policy
+        if request.linked_from:
+            policy = await policy_beyond(parse(request.linked_from), policy, self._names)
         target = vet(request.url, policy, exemption=request.exemption)
         walk.cookies[target.origin] = dict(request.cookies)
         validators_url = request.validators_url or target.url

@@ -22,10 +22,10 @@ def link_of(page: Outcome, selector: str) -> Link | None:
 def request_to(link: Link, request: FetchRequest) -> FetchRequest:
     """The request for the document, asked for as the page was, but over HTTP and without the way past the guard.
 
-    Cookies stay with the origin that they were given for.
+    Cookies stay with the origin that they were given for, and a page outside leads into no network that was opened.
     """
     cookies = request.cookies if _origin(link.target) == _origin(request.url) else ()
-    return replace(request, url=link.target, render=None, exemption=None, cookies=cookies)
+    return replace(request, url=link.target, render=None, exemption=None, cookies=cookies, linked_from=link.page)
 
 
 def is_same_host(monitor: Monitor, link: Link) -> bool:

@@ -108,6 +108,32 @@ def test_a_redirect_from_outside_into_an_opened_network_is_refused_unconnected()
     assert (got.reason, REFUSED_ADDRESS in got.message) == ("redirect-refused", True)
 
 
+def test_a_link_on_a_page_outside_does_not_lead_into_an_opened_network() -> None:
+    async def lookup(host: str) -> list[str]:
+        return {"wiki.internal": ["10.20.3.4"], "shop.example": ["93.184.216.34"]}[host]
+
+    def reason(page: str, link: str) -> str:
+        request = FetchRequest(key=1, url=link, linked_from=page, limits=Limits(total_s=5.0))
+        got = asyncio.run(fetch(request, policy=INSIDE, lookup=lookup))
+        assert isinstance(got, Failure)
+        return got.reason
+
+    for page in ("http://shop.example/", "http://93.184.216.34/"):
+        assert reason(page, "http://10.20.3.4/a.pdf") == "refused-by-policy"
+        assert reason(page, "http://wiki.internal/a.pdf") == "refused-by-policy"
+    # From inside it may; the tests' own guard is what keeps it from being reached here.
+    assert reason("http://wiki.internal/", "http://10.20.3.4:8081/a.pdf") == "refused-by-policy"  # the port
+    assert reason("http://wiki.internal/", "http://10.20.3.4/a.pdf") != "refused-by-policy"
+
+
+@pytest.mark.parametrize("address", ["100.100.100.200", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254"])
+def test_no_opened_network_opens_a_clouds_metadata(address: str) -> None:
+    policy = AddressPolicy(allow_networks=frozenset({"100.64.0.0/10", "fc00::/7"}))
+
+    assert policy.objection(address, 80)
+    assert not policy.objection("fd00:1::1", 80)
+
+
 # --- limits by stage --------------------------------------------------------------------------------------------
 
 
@@ -244,8 +270,17 @@ CONNECTS = {
 }
 OPENERS = {
     "ClientSession", "open_connection", "create_connection", "getaddrinfo", "urlopen", "urlretrieve", "build_opener",
-    "HTTPConnection", "HTTPSConnection", "SMTP", "SMTP_SSL", "AsyncClient", "sock_connect", "open_unix_connection",
+    "HTTPConnection", "HTTPSConnection", "create_datagram_endpoint", "SMTP", "SMTP_SSL", "AsyncClient", "sock_connect", "open_unix_connection",
 }  # fmt: skip
+
+
+CLIENTS = {"requests", "httpx", "urllib3", "smtplib", "ftplib", "imaplib", "poplib", "telnetlib", "boto3", "botocore"}
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """The modules that a file imports, in either spelling."""
+    whole = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    return whole | {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
 
 
 def test_nothing_else_in_the_product_opens_connections() -> None:
@@ -255,12 +290,7 @@ def test_nothing_else_in_the_product_opens_connections() -> None:
             tree = ast.parse(path.read_text(encoding="utf-8"))
             calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
             names = {call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "") for call in calls}
-            modules = {
-                str(alias.name).partition(".")[0]
-                for node in ast.walk(tree)
-                if isinstance(node, ast.Import)
-                for alias in node.names
-            } & {"requests", "httpx", "urllib3", "smtplib", "ftplib", "boto3"}
+            modules = {name.partition(".")[0] for name in imported(tree)} & CLIENTS
             opens = (names & OPENERS) | modules
             if "socket" in names:  # socket.socket(...)
                 opens.add("socket")
