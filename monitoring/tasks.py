@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import logging
 
+from django.conf import settings
 from django.utils import timezone
 
 from monitoring import queueing
 from monitoring.services import capture, comparisons, refetch, ticker
+from monitoring.services.watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
 
 
 def run_batch(ids: list[int], token: str) -> str:
     """Visit a claimed batch of monitors."""
-    counts = capture.run_batch(ids, token)
+    with Watchdog(settings.LEASE_S) as watchdog:
+        counts = capture.run_batch(ids, token, alive=watchdog.alive)
     if counts:
         ticker.turn(now=timezone.now())  # the next batch need not wait for the ticker
     return " ".join(f"{outcome}={count}" for outcome, count in sorted(counts.items())) or "nothing held"

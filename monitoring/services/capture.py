@@ -60,17 +60,19 @@ _CONFIRMED_KINDS = frozenset({Change.Kind.CONTENT, Change.Kind.FIELD})
 SAMPLE_PREFIX = "/sample/"
 
 
-def run_batch(ids: Sequence[int], token: str, *, budget_s: float = BUDGET_S) -> dict[str, int]:
+def run_batch(
+    ids: Sequence[int], token: str, *, budget_s: float = BUDGET_S, alive: Callable[[], None] = lambda: None
+) -> dict[str, int]:
     """Visit the monitors of a claimed batch; the number of checks by outcome, and of `lost` and `crashed` ones.
 
     What is not reached within the budget is given back and is due again at once. A batch whose token holds
-    nothing any more (delivered twice, or overdue) is a no-op.
+    nothing any more (delivered twice, or overdue) is a no-op. `alive` hears signs of life.
     """
     own = schedule.take_over(ids, token, now=timezone.now())
     if not own:
         return {}
     try:
-        return dict(_Batch(own, ids, budget_s).run())
+        return dict(_Batch(own, ids, budget_s, alive).run())
     finally:
         schedule.release(own)
 
@@ -136,8 +138,8 @@ def _baselines() -> QuerySet[Snapshot]:
 class _Batch:
     """One run of `run_batch`."""
 
-    def __init__(self, token: str, ids: Sequence[int], budget_s: float) -> None:
-        self.token = token
+    def __init__(self, token: str, ids: Sequence[int], budget_s: float, alive: Callable[[], None]) -> None:
+        self.token, self.alive = token, alive
         self.began = self.renewed = time.monotonic()
         self.ends = self.began + budget_s
         self.monitors: dict[int, Monitor] = {}
@@ -352,7 +354,10 @@ class _Batch:
         """
         self.ledger.flush_due()
         now = time.monotonic()
-        if now - self.renewed > settings.LEASE_S / 3 and now < self.ends + OVERTIME_S:
+        if now >= self.ends + OVERTIME_S:
+            return
+        self.alive()
+        if now - self.renewed > settings.LEASE_S / 3:
             schedule.renew(self.token, now=timezone.now())
             self.renewed = now
 
@@ -384,6 +389,7 @@ class _Batch:
         now = timezone.now()
         self.ledger.flush()  # a page in a browser takes seconds
         schedule.renew(self.token, now=now)
+        self.alive()
         if monitor.site.rests(now) or not self._may_visit(monitor, now):
             return
         if not schedule.enter_stage(monitor.pk, self.token, "render", now=now):

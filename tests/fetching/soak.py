@@ -10,14 +10,16 @@ import asyncio
 import os
 import resource
 import statistics
+import shutil
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from monitoring.fetching.browser import PAGES_PER_BROWSER, Renderer
-from monitoring.fetching.browser_family import PREFIX, descendants
+from monitoring.fetching.browser_family import descendants
 from monitoring.fetching.capture import Capture, RenderSpec
 from tests.fetching.rendering import allowing, html, make_request, running
 from tests.fetching.server import Answer, Request, response
@@ -88,8 +90,30 @@ def _drift(samples: list[int]) -> float:
     return statistics.mean(samples[-third:]) / statistics.mean(samples[:third]) - 1
 
 
+@contextmanager
+def _own_folder() -> Iterator[Path]:
+    """A folder for all that is temporary: what others leave in the machine's is none of ours."""
+    before = tempfile.tempdir, os.environ.get("TMPDIR")
+    folder = Path(tempfile.mkdtemp(prefix="soak-"))
+    folder.chmod(0o711)  # a browser may run as a user without rights
+    tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
+    try:
+        yield folder
+    finally:
+        tempfile.tempdir = before[0]
+        os.environ.pop("TMPDIR")
+        if before[1] is not None:
+            os.environ["TMPDIR"] = before[1]
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def soak(renders: int, *, pages: int = PAGES_PER_BROWSER) -> Figures:
     """The figures of so many renders in a row, in one worker. A few go before, which are not measured."""
+    with _own_folder() as folder:
+        return _soak(renders, pages, folder)
+
+
+def _soak(renders: int, pages: int, folder: Path) -> Figures:
     figures = Figures()
 
     async def page(request: Request, writer: asyncio.StreamWriter) -> None:
@@ -123,7 +147,7 @@ def soak(renders: int, *, pages: int = PAGES_PER_BROWSER) -> Figures:
         figures.wall_s, figures.cpu_s = time.monotonic() - begun, _cpu_s() - cpu
         figures.renders, figures.browsers = renders, renderer.started
     figures.left = [facts for pid in descendants(os.getpid()) if (facts := facts_of(pid))]
-    figures.folders = len(list(Path(tempfile.gettempdir()).glob(f"{PREFIX}*")))
+    figures.folders = len(list(folder.iterdir()))
     return figures
 
 

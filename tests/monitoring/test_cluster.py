@@ -131,6 +131,25 @@ def _kill_while_nothing_changes(cluster: Cluster) -> None:
     assert cluster.count("SELECT count(*) FROM monitoring_monitor WHERE check_no <> 3") == 0
 
 
+def test_a_worker_stuck_in_native_code_is_killed_and_only_its_page_is_set_aside(
+    sqlite_cluster: Cluster, slow_site: LocalSite
+) -> None:
+    """Well before the broker's own limit, so that the page does not take the next workers with it."""
+    sqlite_cluster.environment["DJANGO_SETTINGS_MODULE"] = "tests.monitoring.stuck"
+    urls = [slow_site.put(f"/page/{n}", _page(n, "is kept for twelve months")) for n in range(20)]
+    sqlite_cluster.manage("migrate", "--verbosity", "0")
+    sqlite_cluster.fill([*urls[:10], slow_site.put("/stuck", _page(99, "is kept")), *urls[10:]])
+    sqlite_cluster.start()
+
+    sqlite_cluster.wait(lambda: sqlite_cluster.count(_HELD) == 1, what="the page set aside", within_s=120.0)
+    sqlite_cluster.wait(lambda: _done(sqlite_cluster, 1) == len(urls), what="the other pages", within_s=60.0)
+
+    held = sqlite_cluster.query("SELECT url, stage, stage_failures FROM monitoring_monitor WHERE quarantined_at > ''")
+    assert held == [(slow_site.url("/stuck"), "judge", 3)]
+    assert "reincarnated worker" in sqlite_cluster.log.read_text(errors="replace")
+
+
+_HELD = "SELECT count(*) FROM monitoring_monitor WHERE quarantined_at IS NOT NULL"
 _FIRST_LOOKS = "SELECT count(*) FROM monitoring_calibrationrun WHERE state IN ('waiting', 'running')"
 
 
