@@ -9,8 +9,8 @@ import argparse
 import asyncio
 import os
 import resource
-import statistics
 import shutil
+import statistics
 import tempfile
 import time
 from collections.abc import Iterator
