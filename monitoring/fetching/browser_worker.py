@@ -166,9 +166,31 @@ class Visit:
 
     def vetted(self, url: str) -> Target:
         """The target of a request of the page, announced to the proxy; raises `Refused`."""
-        target = vet(url, self.job.policy, exemption=self.job.exemption)
+        target = self.judged(url)
         self.proxy.announce(target.host, target.port)
         return target
+
+    def judged(self, url: str) -> Target:
+        """The target of a request of the page; raises `Refused`."""
+        target = vet(url, self.job.policy, exemption=self.job.exemption)
+        if self._would_take_cookies(target):
+            raise Refused(
+                "cookies", "The site's cookies belong to its own port, and a browser would send them to this one too."
+            )
+        return target
+
+    def _would_take_cookies(self, target: Target) -> bool:
+        """Whether the page's cookies would go to another origin: browsers tell hosts apart and not their ports.
+
+        From http to https on their usual ports is the one way that stays open: it is the same site, and safer.
+        """
+        access = self.job.spec.access
+        if access is None or not access.cookies:
+            return False
+        home = vet(self.job.url, self.job.policy, exemption=self.job.exemption)
+        if target.host != home.host or target.origin == home.origin:
+            return False
+        return (home.port, target.scheme, target.port) != (80, "https", 443)
 
     def requested(self, request: PageRequest) -> None:
         """A request started, among them those after a redirect, which no route handler sees."""
@@ -372,7 +394,13 @@ async def _read(visit: Visit, context: BrowserContext, host: BrowserHost) -> Res
     actor = Actor(page, secrets, left_s=lambda: visit.left_s(reserve=RESERVE_S), is_quiet=visit.is_quiet)
     await _get_in(visit, context, page, actor, host)
     visit.begin()
-    await _go(visit, page, job.url)
+    try:
+        await _go(visit, page, job.url)
+    except BrowserError as error:
+        if _BARE not in error.message or visit.document is None or _is_ours(visit, visit.document):
+            raise
+        # A refusal without a body: the browser shows a page of its own, and the status is all there is.
+        return Result((await _facts(visit, visit.document.url, cdp, actor.secrets), b"", b"", b""))
     _check_document(visit)
     try:
         await actor.work(job.spec.steps, home=job.url)
@@ -423,7 +451,7 @@ async def _taken(visit: Visit, page: Page, cdp: CDPSession, actor: Actor) -> Res
     body = html.encode("utf-8", "replace")
     if len(body) > job.limits.max_bytes:
         raise TooLarge(f"The rendered page is larger than {job.limits.max_bytes} bytes.")
-    facts = await _facts(visit, page, cdp, actor.secrets)
+    facts = await _facts(visit, page.url, cdp, actor.secrets)
     shot = thumbnail = b""
     if job.spec.screenshot:
         await actor.cover_secrets()
@@ -450,13 +478,17 @@ def _check_document(visit: Visit) -> None:
     document = visit.document
     if visit.page is None or document is None:
         raise FetchError("The site sent no document.", reason="protocol")
-    ours = document.headers.get(MARK) == visit.proxy.token
-    if ours or not visit.page.url.startswith(("http:", "https:")):
+    if _is_ours(visit, document) or not visit.page.url.startswith(("http:", "https:")):
         _raise_trouble(visit)
         raise FetchError("The page led to where the browser may not go.", reason="redirect-refused")
     kind = media_type(document.headers.get("content-type", "")) or "text/html"
     if not (kind.startswith("text/") or kind.endswith(("xml", "json"))) or kind == "image/svg+xml":
         raise FetchError(f"The site answered with {kind}, which is no page to render.", reason="unsupported-type")
+
+
+def _is_ours(visit: Visit, document: Response) -> bool:
+    """Whether our own proxy gave this answer, in the place of the site."""
+    return document.headers.get(MARK) == visit.proxy.token
 
 
 def _check_moves(visit: Visit) -> None:
@@ -469,7 +501,7 @@ def _raise_trouble(visit: Visit) -> None:
     if not visit.at:
         return
     try:
-        target = vet(visit.at, visit.job.policy, exemption=visit.job.exemption)
+        target = visit.judged(visit.at)
         trouble = visit.proxy.trouble.get(f"{target.host}:{target.port}")
     except Refused as refused:
         trouble = refused
@@ -578,10 +610,10 @@ async def _thumbnail(visit: Visit, cdp: CDPSession, width: int, height: int) -> 
     return base64.b64decode(answer["data"])
 
 
-async def _facts(visit: Visit, page: Page, cdp: CDPSession, secrets: Secrets) -> dict[str, Any]:
+async def _facts(visit: Visit, url: str, cdp: CDPSession, secrets: Secrets) -> dict[str, Any]:
     assert visit.document is not None  # noqa: S101 - checked by _check_document
     document = visit.document
-    target = vet(page.url, visit.job.policy, exemption=visit.job.exemption)
+    target = vet(url, visit.job.policy, exemption=visit.job.exemption)
     clean = secrets.left_out
     # Where somebody is signed in, the cookies that come back are as good as a password.
     hidden = {"set-cookie"} if visit.job.spec.access else set()
@@ -631,6 +663,7 @@ def _fault(error: BrowserError, visit: Visit) -> FetchError:
     return FetchError("The browser could not read the page.", reason="renderer-failed", transient=True)
 
 
+_BARE = "ERR_HTTP_RESPONSE_CODE_FAILURE"
 _FAULTS = (
     (("ERR_CERT_",), "tls", "The site's certificate is not valid for it.", False),
     (("ERR_SSL_",), "tls", "No secure connection to the site could be made.", True),

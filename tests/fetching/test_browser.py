@@ -170,6 +170,16 @@ class TestPages:
         assert "there" in got.html
         assert got.screenshot is None
 
+    def test_a_refusal_without_a_body_keeps_its_status(self) -> None:
+        """The browser shows a page of its own then, which is none of the site's."""
+        answers = {f"/{status}": response(b"", status=f"{status} No") for status in (403, 404, 500)}
+        with running(answers) as site:
+            got = [render(make_request(f"{site.url}/{status}"), policy=allowing(site)) for status in (403, 404, 500)]
+
+        pages = [capture_of(outcome) for outcome in got]
+        assert [page.status for page in pages] == [403, 404, 500]
+        assert [(page.html, page.final_url) for page in pages] == [("", page.url) for page in pages]
+
     def test_redirects_by_the_server_and_by_script_are_recorded(self) -> None:
         answers = {
             "/": redirect("/b"),

@@ -246,6 +246,29 @@ def test_cookies_of_the_site_go_to_it_and_to_nobody_else() -> None:
     assert not any("cookie" in request.headers for request in elsewhere)
 
 
+def test_cookies_of_the_site_do_not_reach_another_port_of_its_host() -> None:
+    """A browser would send them there: it tells hosts apart and not ports."""
+    with running({"*": html("<p>other</p>")}) as third:
+        answers = {
+            "/": html(f"<img src='{third.url}/i'><img src='/own'><p>x</p>"),
+            "/away": redirect(f"{third.url}/page"),
+        }
+        with running({**answers, "*": html("x")}) as site, Renderer(policy=allowing(site, third)) as renderer:
+            access = Access(realm="shop", cookies=(("session", "s3cr3t-value"),))
+            spec = RenderSpec(quiet_ms=100, access=access)
+            page = renderer.render(make_request(site.url, render=spec))
+            away = renderer.render(make_request(f"{site.url}/away", render=spec))
+            own = [request.headers.get("cookie") for request in site.requests]
+            elsewhere = list(third.requests)
+
+    assert isinstance(page, Capture)
+    assert isinstance(away, Failure)
+    assert away.reason == "redirect-refused"
+    assert elsewhere == []
+    assert set(own) == {"session=s3cr3t-value"}
+    assert len(own) == 3
+
+
 # -- pictures ------------------------------------------------------------------------------------------------------
 
 
