@@ -1,13 +1,14 @@
 """The machine side."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class MonitoringConfig(AppConfig):
     """Monitors, checks, snapshots, changes."""
 
     name = "monitoring"
-    verbose_name = "Monitoring"
+    verbose_name = _("Monitoring")
 
     def ready(self) -> None:
         """Bound what workers may use, and register the jobs that run by the clock and belong to no service."""

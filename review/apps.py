@@ -1,13 +1,14 @@
 """The human side."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class ReviewConfig(AppConfig):
     """Verdicts, notes, assignments, digests."""
 
     name = "review"
-    verbose_name = "Review"
+    verbose_name = _("Review")
 
     def ready(self) -> None:
         """Register the clocks of digests and notices, listen for important field changes, keep the roles' permissions."""
