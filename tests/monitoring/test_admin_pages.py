@@ -114,3 +114,12 @@ def test_pages_open_in_every_language(name: str, language: str, root: Client) ->
 
     assert answer.status_code == 200
     assert f'<html lang="{language}"' in answer.content.decode()
+
+
+@pytest.mark.parametrize(("language", "names"), [("de", ("Überwachung", "Prüfen")), ("ja", ("監視", "レビュー"))])
+def test_the_parts_of_the_admin_have_names_in_the_readers_language(
+    language: str, names: tuple[str, str], root: Client
+) -> None:
+    for place, name in zip(("monitoring_monitor", "review_verdict"), names, strict=True):
+        page = root.get(reverse(f"admin:{place}_changelist"), headers={"accept-language": language})
+        assert f">{name}<" in page.content.decode()
