@@ -191,7 +191,7 @@ def test_a_worker_that_is_done_hands_out_the_next_batch(
     registry: Any, queued: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monitor = make_monitor()
-    monkeypatch.setattr(capture, "run_batch", lambda ids, token: {"none": 1})
+    monkeypatch.setattr(capture, "run_batch", lambda ids, token, **_: {"none": 1})
 
     assert tasks.run_batch([99], "token") == "none=1"
 
