@@ -367,7 +367,7 @@ def plan_next(monitor: Monitor, *, now: datetime, check_no: int, rate: Rate | No
     found = plan_for(monitor, known, price=price, u=hash01(monitor.pk, check_no), now=now)
     return NextVisit(
         at=now + timedelta(days=found.interval),
-        reason=found.reason,
+        reason="politeness" if found.reason == "expected-change" and monitor.site.host_factor > 1 else found.reason,
         rate=known,
         price=price if follows_rate(monitor) else None,
         planned_s=max(1, round(found.interval * _DAY_S)),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max, Min, Q
 from django.db.models.functions import TruncDate
 from django.utils import timezone
 
@@ -32,6 +32,7 @@ class Figures:
     answered: int
     by_outcome: list[tuple[str, str, int]]
     overdue: int
+    oldest_due: datetime | None
     monitors: int
 
 
@@ -45,18 +46,18 @@ def figures(*, user: User, now: datetime) -> Figures:
         .order_by()
     )
     total = sum(counts.values())
+    waits = Q(enabled=True, quarantined_at__isnull=True)
     facts = monitors.aggregate(
         all=Count("pk", filter=Q(enabled=True)),
-        overdue=Count(
-            "pk",
-            filter=Q(enabled=True, quarantined_at__isnull=True, next_check_at__lt=now - timedelta(minutes=15)),
-        ),
+        overdue=Count("pk", filter=waits & Q(next_check_at__lt=now - timedelta(minutes=15))),
+        oldest=Min("next_check_at", filter=waits),
     )
     return Figures(
         checks=total,
         answered=total - counts.get(Outcome.BLOCKED, 0) - counts.get(Outcome.ERROR, 0),
         by_outcome=[(str(o.value), str(o.label), counts[o]) for o in OUTCOMES if counts.get(o)],
         overdue=facts["overdue"],
+        oldest_due=facts["oldest"] if facts["overdue"] else None,
         monitors=facts["all"],
     )
 

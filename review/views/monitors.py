@@ -14,13 +14,12 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from monitoring.models import CalibrationRun, Monitor, MonitorState, PageType, Site, Snapshot
 from monitoring.services import calibrate
 from monitoring.services import monitors as service
-from review import roles, standing, wording
+from review import promises, roles, standing, wording
 from review.entries import line_of
 from review.selectors import history, keyset
 from review.views import parameters
@@ -32,17 +31,6 @@ if TYPE_CHECKING:
 ORDER = keyset.Order(("name", "pk"))
 RANGES = {"30": timedelta(days=30), "90": timedelta(days=90), "365": timedelta(days=365)}
 SNAPSHOTS = 8
-PLANS = {
-    "first": gettext_lazy("it is new or its address changed"),
-    "asked": gettext_lazy("somebody asked for it"),
-    "fixed-interval": gettext_lazy("its interval"),
-    "expected-change": gettext_lazy("a change is likely by then"),
-    "max-age": gettext_lazy("its maximum interval"),
-    "min-interval": gettext_lazy("its minimum interval"),
-    "retry": gettext_lazy("the last visit failed"),
-    "signal": gettext_lazy("the site's sitemap or feed names a change"),
-    "confirm": gettext_lazy("to confirm what the last visit found"),
-}
 
 
 @require_GET
@@ -122,8 +110,16 @@ def monitor_page(request: HttpRequest, pk: int) -> HttpResponse:
             "next_visit": standing.next_words(monitor, now),
             "distrusted": monitor.distrusted_until is not None and monitor.distrusted_until > now,
             "standing": standing.standings([monitor], now=now)[0],
-            "why": PLANS.get(monitor.plan_reason, monitor.plan_reason),
-            "interval": wording.long_span(timedelta(seconds=monitor.effective_interval_s)),
+            "interval": wording.long_span(timedelta(seconds=monitor.usual_interval_s)),
+            "promised": wording.long_span(timedelta(seconds=monitor.effective_max_s)),
+            "planned": promises.next_sentence(monitor, now),
+            "chance": promises.chance_sentence(monitor),
+            "rate": promises.rate_sentence(
+                monitor,
+                checks=sum(counts[name] for name in ("none", "noise", "content", "field")),
+                changes=counts["content"] + counts["field"],
+            ),
+            "broken": promises.broken_promise(monitor, now=now),
             "counts": counts,
             "total": total,
             "failed": failed,
