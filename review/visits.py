@@ -23,6 +23,7 @@ WHY: dict[str, Callable[[], str]] = {
     "too-large": lambda: _("The answer is larger than a page may be."),
     "too-many-redirects": lambda: _("The site forwarded too many times."),
     "robots-disallowed": lambda: _("The site's robots.txt asks us not to fetch this page."),
+    "site-rests": lambda: _("The site is left alone for now; its page in the admin says until when."),
     "redirect-refused": lambda: _("The site forwarded to an address that must not be visited."),
     "protocol": lambda: _("The site's answer broke the rules of HTTP."),
     "encoding": lambda: _("The answer could not be decompressed."),
@@ -125,6 +126,8 @@ CAUSES: dict[str, Callable[[Data], str]] = {
     "tls-weak": lambda data: _("The site's certificate uses a key or method that is too weak."),
     "tls-invalid": lambda data: _("The site's certificate is not valid for it."),
     "tls-handshake": lambda data: _("No secure connection to the site could be agreed on."),
+    "tls-date": lambda data: _("The site's certificate has expired, or is not valid yet."),
+    "proxy-unusable": lambda data: _("The vantage's proxy can't be used as it is set up; nothing was asked."),
     "proxy-refused": lambda data: _("The vantage's proxy refused the connection."),
     "proxy-unreached": lambda data: _("The vantage's proxy could not be reached."),
     "truncated": lambda data: _("The transfer ended before the page was complete."),
@@ -138,6 +141,14 @@ def _flip(data: Data) -> str:
 
 
 _SERVED = "served from "  # how the machine side writes down where a page went
+
+
+def failure_words(reason: str, cause: str, data: Data, *, said: str) -> str:
+    """One sentence on why there is no page; what the machine side said where no words of this language are known."""
+    if cause in CAUSES:
+        return CAUSES[cause](data)
+    words = WHY.get(reason)
+    return words() if words else said
 
 
 def visit_words(check: Check) -> str:

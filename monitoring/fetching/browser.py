@@ -200,7 +200,13 @@ class Renderer:
                 evidence = _capture(request, answer, started_at, round((time.monotonic() - start) * 1000))
             if "reason" not in facts and evidence is not None:
                 return evidence
-            error = FetchError(facts["message"], reason=facts["reason"], transient=facts["transient"])
+            error = FetchError(
+                facts["message"],
+                reason=facts["reason"],
+                transient=facts["transient"],
+                cause=facts.get("cause", ""),
+                data=facts.get("data"),
+            )
         except FetchError as raised:
             error, evidence = raised, None
         return Failure(
@@ -213,6 +219,8 @@ class Renderer:
             duration_ms=round((time.monotonic() - start) * 1000),
             final_url=url,
             evidence=evidence,
+            cause=error.cause,
+            data=error.data,
         )
 
     def _ask(self, job: Job) -> Answer:

@@ -35,14 +35,15 @@ from playwright.async_api import Error as BrowserError
 from playwright.async_api import Request as PageRequest
 from playwright.async_api import TimeoutError as BrowserTimeout
 
+from monitoring.fetching import faults
 from monitoring.fetching.browser import Job
 from monitoring.fetching.browser_family import descendants, finish, naming, remove_tree
 from monitoring.fetching.browser_launch import launches
 from monitoring.fetching.browser_pipe import encode
 from monitoring.fetching.browser_steps import LEFT_OUT, Actor, Secrets
-from monitoring.fetching.capture import Hop
+from monitoring.fetching.capture import Hop, VantageSpec
 from monitoring.fetching.egress import MARK, EgressProxy, Upstream
-from monitoring.fetching.errors import FetchError, Refused, TooLarge
+from monitoring.fetching.errors import FetchError, LookupFailed, Refused, TooLarge
 from monitoring.fetching.guard import AddressPolicy, Target, vet
 from monitoring.fetching.http import DEFAULT_USER_AGENT, media_type, printable
 from monitoring.fetching.resolver import NameBook, SystemLookup, policy_beyond
@@ -269,7 +270,8 @@ class BrowserHost:
         self._playwright: Playwright | None = None
         self.browser: Browser | None = None
         self.remark = ""
-        self.states: dict[str, Any] = {}  # what a realm's sign-in left: cookies and storage, as Playwright has them
+        # What a sign-in left, by realm and vantage: cookies and storage, as Playwright has them.
+        self.states: dict[tuple[str, VantageSpec], Any] = {}
 
     async def start(self) -> Browser:
         """The browser, started in the safest way that works here."""
@@ -330,7 +332,7 @@ async def _shown(visit: Visit, host: BrowserHost) -> Result:
     """The page shown in a context of its own, which is gone afterwards."""
     browser = host.browser or await host.start()
     try:
-        context = await browser.new_context(**context_options(visit, host.states.get(_realm(visit.job))))
+        context = await browser.new_context(**context_options(visit, host.states.get(_visitor(visit.job))))
         try:
             result = await _read(visit, context, host)
         finally:
@@ -375,8 +377,9 @@ async def guard_context(context: BrowserContext, visit: Visit) -> None:
     await context.route_web_socket("**/*", _no_socket)
 
 
-def _realm(job: Job) -> str:
-    return job.spec.access.realm if job.spec.access else ""
+def _visitor(job: Job) -> tuple[str, VantageSpec]:
+    """Whose session is gone on with: one that was opened from another country, or by another agent, is somebody else's."""
+    return job.spec.access.realm if job.spec.access else "", job.vantage
 
 
 async def _read(visit: Visit, context: BrowserContext, host: BrowserHost) -> Result:
@@ -430,7 +433,7 @@ async def _get_in(visit: Visit, context: BrowserContext, page: Page, actor: Acto
     if access.cookies:
         origin = vet(visit.job.url, visit.job.policy, exemption=visit.job.exemption).origin
         await context.add_cookies([{"name": name, "value": value, "url": origin} for name, value in access.cookies])
-    if not access.login_url or access.realm in host.states:
+    if not access.login_url or _visitor(visit.job) in host.states:
         return
     url = vet(access.login_url, visit.job.policy, exemption=visit.job.exemption).url
     await _go(visit, page, url)
@@ -440,7 +443,7 @@ async def _get_in(visit: Visit, context: BrowserContext, page: Page, actor: Acto
     except FetchError as error:
         raise FetchError(f"Signing in failed. {error.sentence}", reason="login-failed", transient=False) from error
     await _quiet(visit)
-    host.states[access.realm] = await context.storage_state()
+    host.states[_visitor(visit.job)] = await context.storage_state()
 
 
 async def _taken(visit: Visit, page: Page, cdp: CDPSession, actor: Actor) -> Result:
@@ -509,6 +512,8 @@ def _raise_trouble(visit: Visit) -> None:
         raise FetchError(
             f"The site redirects to an address that is not fetched. {trouble.sentence}", reason="redirect-refused"
         )
+    if isinstance(trouble, LookupFailed):
+        raise faults.of_lookup(trouble)
     if trouble is not None:
         raise trouble
 
@@ -657,16 +662,29 @@ def _fault(error: BrowserError, visit: Visit) -> FetchError:
     text = error.message
     if isinstance(error, BrowserTimeout):
         return FetchError("The page did not load in time.", reason="timeout", transient=True)
+    for mark, (cause, sentence) in _CERTIFICATE.items():
+        if mark in text:
+            return FetchError(sentence, reason="tls", cause=cause)
     for marks, reason, sentence, transient in _FAULTS:
         if any(mark in text for mark in marks):
-            return FetchError(sentence, reason=reason, transient=transient)
+            return FetchError(sentence, reason=reason, transient=transient, cause=_CAUSES.get(marks[0], ""))
     return FetchError("The browser could not read the page.", reason="renderer-failed", transient=True)
 
 
+# The browser tells no more of a certificate past its day than that it is not valid on this one.
+_CERTIFICATE = {
+    "ERR_CERT_COMMON_NAME_INVALID": ("tls-wrong-name", "The site's certificate is for another host name."),
+    "ERR_CERT_DATE_INVALID": ("tls-date", "The site's certificate has expired, or is not valid yet."),
+    "ERR_CERT_AUTHORITY_INVALID": ("tls-unknown-issuer", "The site's certificate leads to no authority that is trusted here."),
+    "ERR_CERT_REVOKED": ("tls-revoked", "The site's certificate was revoked."),
+    "ERR_CERT_WEAK": ("tls-weak", "The site's certificate uses a key or method that is too weak."),
+    "ERR_CERT_": ("tls-invalid", "The site's certificate is not valid for it."),
+}  # fmt: skip
+_CAUSES = {"ERR_SSL_": "tls-handshake"}
 _BARE = "ERR_HTTP_RESPONSE_CODE_FAILURE"
 _FAULTS = (
-    (("ERR_CERT_",), "tls", "The site's certificate is not valid for it.", False),
     (("ERR_SSL_",), "tls", "No secure connection to the site could be made.", True),
+    (("ERR_TIMED_OUT",), "timeout", "The page did not load in time.", True),
     (("ERR_TOO_MANY_REDIRECTS",), "too-many-redirects", "The site redirects too often.", False),
     (("ERR_BLOCKED_BY_CLIENT", "ERR_UNSAFE_PORT", "ERR_UNKNOWN_URL_SCHEME"), "redirect-refused", "The site redirects to an address that is not fetched.", False),
     (("ERR_CONNECTION", "ERR_TUNNEL", "ERR_PROXY"), "connect", "No connection to the site could be made.", True),
@@ -692,7 +710,13 @@ async def answer(job: Job, host: BrowserHost) -> bytes:
         parts = (html, shot, thumbnail)
     except FetchError as error:
         clean = Secrets(job.spec.secrets, job.spec.access).left_out
-        facts = {"reason": error.reason, "message": clean(error.sentence), "transient": error.transient}
+        facts = {
+            "reason": error.reason,
+            "message": clean(error.sentence),
+            "transient": error.transient,
+            "cause": error.cause,
+            "data": error.data,
+        }
     except Exception:  # noqa: BLE001 - the top of a job: told without the message, which may hold what was typed
         kind, _, trace = sys.exc_info()
         sys.stderr.write("".join(traceback.format_tb(trace)) + f"{kind}\n")

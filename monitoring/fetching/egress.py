@@ -20,7 +20,8 @@ from typing import Self
 
 from yarl import URL
 
-from monitoring.fetching.capture import Exemption
+from monitoring.fetching import faults
+from monitoring.fetching.capture import Exemption, Limits
 from monitoring.fetching.errors import FetchError, LookupFailed, Refused
 from monitoring.fetching.guard import AddressPolicy, Target, vet
 from monitoring.fetching.resolver import NameBook, VettedResolver
@@ -228,7 +229,11 @@ class EgressProxy:
             if why and f"{upstream.host}:{upstream.port}" not in self._policy.trusted_proxies:
                 raise Refused("proxy", f"The vantage's proxy has an address that is {why}.")
         tls = ssl.create_default_context() if upstream.secure else None
-        reader, writer, _ = await _open(addresses, upstream.port, tls, upstream.host)
+        try:
+            reader, writer, _ = await _open(addresses, upstream.port, tls, upstream.host)
+        except FetchError as error:
+            told = "The vantage's proxy could not be reached."
+            raise FetchError(told, reason="connect", transient=True, cause="proxy-unreached") from error
         return reader, writer
 
     async def _tunnel_upstream(
@@ -243,10 +248,12 @@ class EgressProxy:
                 answer = await reader.readuntil(b"\r\n\r\n")
         except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError) as error:
             writer.close()
-            raise FetchError("The vantage's proxy gave no answer.", reason="connect", transient=True) from error
+            told = "The vantage's proxy gave no answer."
+            raise FetchError(told, reason="connect", transient=True, cause="proxy-unreached") from error
         if answer.split(b" ", 2)[1:2] != [b"200"]:
             writer.close()
-            raise FetchError("The vantage's proxy refused the connection.", reason="connect", transient=True)
+            told = "The vantage's proxy refused the connection."
+            raise FetchError(told, reason="connect", transient=True, cause="proxy-refused")
 
     def _rewritten(self, head: _Head, target: Target) -> bytes:
         """The request for the next station: origin form for a site, absolute form for a proxy, one per connection."""
@@ -319,18 +326,22 @@ async def _open(
     addresses: list[str], port: int, tls: ssl.SSLContext | None, server_name: str
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, str]:
     """The first of the addresses that answers, and which one it was."""
+    problem: OSError | None = None
     for address in addresses:
         try:
             async with asyncio.timeout(_CONNECT_S):
                 reader, writer = await asyncio.open_connection(
                     address, port, ssl=tls, server_hostname=server_name if tls else None, limit=4 * _MAX_HEAD
                 )
-        except (OSError, TimeoutError):
+        except OSError as error:  # a timeout is one
+            problem = error
             continue
         return reader, writer, address
-    if not addresses:
+    if problem is None:
         raise LookupFailed("The name has no address.")
-    raise FetchError("No connection to the site could be made.", reason="connect", transient=True)
+    if isinstance(problem, TimeoutError) and problem.errno is None:
+        raise faults.timed_out(faults.CONNECT, Limits(connect_s=_CONNECT_S), waited_s=0.0)
+    raise faults.of_connection(problem)
 
 
 def _parsed(raw: bytes) -> _Head | None:

@@ -45,7 +45,7 @@ class Refused(FetchError):
     reason = "refused-by-policy"
 
     def __init__(self, code: str, sentence: str) -> None:
-        super().__init__(sentence)
+        super().__init__(sentence, cause="proxy-unusable" if code == "proxy" else "")
         self.code = code
 
 

@@ -23,7 +23,7 @@ from monitoring.detection.quality import assess
 from monitoring.fetching.capture import Capture, Failure, FetchRequest
 from monitoring.fetching.http import fetch
 from monitoring.models import Monitor, Vantage, VantageComparison
-from monitoring.services import documents, following, places
+from monitoring.services import documents, following, places, politeness, rendering, robots
 from monitoring.services.capture import request_for
 from monitoring.services.egress import address_policy
 from monitoring.services.judge import page_facts, readings_of, settings_of
@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 LONGEST_PAUSE_S = 5.0
 LONGEST_RUN = timedelta(minutes=15)
 KEPT = 10  # per monitor, the newest ones
+CRASHED = "The comparison ended with an error of Tideline's own."
+GIVEN_UP = "The worker ended before the comparison was done."
 State = VantageComparison.State
 
 
@@ -64,7 +66,7 @@ def work(comparison_id: int, *, pause: Callable[[float], None] = time.sleep) -> 
         values = compared(row.monitor, row.first, row.second, pause=pause)
     except Exception:
         logger.exception("comparison=%d crashed", comparison_id)
-        values = {"state": State.FAILED, "problem": "The comparison ended with an error of Tideline's own."}
+        values = {"state": State.FAILED, "problem": CRASHED}
     VantageComparison.objects.filter(pk=comparison_id).update(**values, finished_at=timezone.now())
     _forget(row.monitor)
     return str(values["state"])
@@ -81,11 +83,7 @@ def compared(
     for vantage in (first, second):
         if facts:
             pause(min(monitor.site.gap_s, LONGEST_PAUSE_S))
-        try:
-            request = places.request_from(request_for(monitor, now=timezone.now()), vantage)
-        except SecretError as error:
-            return {"state": State.FAILED, "problem": error.sentence[:300], "facts": facts}
-        outcome = following.fetched(request, monitor.link_selector, _asked)
+        outcome = _outcome(monitor, vantage)
         found = _facts(outcome, vantage, monitor, rules)
         facts.append(found)
         if isinstance(outcome, Capture):
@@ -99,6 +97,32 @@ def compared(
     judgement = judge(one, other, Memory(), settings=settings_of(monitor, rules))
     document = scrubbed(document_of(judgement, pair, pair))
     return {"state": State.DONE, "problem": "", "facts": facts, "diff": document}
+
+
+def _outcome(monitor: Monitor, vantage: Vantage) -> Capture | Failure:
+    """What this vantage is shown; nothing is asked of a site that is left alone, or that forbids the page to all."""
+    now = timezone.now()
+    monitor.site.refresh_from_db()
+    if monitor.site.rests(now):
+        return _unasked(
+            monitor, "site-rests", "The site is left alone for now; its page in the admin says until when.", now
+        )
+    decision = robots.Book([monitor.site]).decide(monitor.site, monitor.url, now=now)
+    if not decision.allowed and not monitor.is_sample:
+        return _unasked(monitor, robots.DISALLOWED, decision.sentence, now)
+    try:
+        request = places.request_from(request_for(monitor, now=now), vantage)
+    except (SecretError, ValidationError) as error:
+        return rendering.unresolved(monitor, error, now=now)
+    outcome = following.fetched(request, monitor.link_selector, _asked)
+    politeness.note(monitor.site, outcome, now=timezone.now(), through_proxy=bool(vantage.proxy_url))
+    return outcome
+
+
+def _unasked(monitor: Monitor, reason: str, message: str, now: datetime) -> Failure:
+    return Failure(
+        key=monitor.pk, url=monitor.url, reason=reason, message=message, transient=True, started_at=now, duration_ms=0
+    )
 
 
 def _asked(request: FetchRequest) -> Capture | Failure:
@@ -119,11 +143,12 @@ def _facts(outcome: Capture | Failure, vantage: Vantage, monitor: Monitor, rules
         "problem": "",
     }
     if isinstance(outcome, Failure):
-        return found | {"problem": outcome.message}
+        told = {"reason": outcome.reason, "cause": outcome.cause, "data": dict(outcome.data)}
+        return found | told | {"problem": outcome.message}
     try:
         (reading,) = readings_of(monitor, [outcome], rules)
     except DocumentFault as fault:
-        return found | {"problem": fault.sentence}
+        return found | {"reason": fault.code, "problem": fault.sentence}
     kind = documents.type_for(monitor, outcome)
     quality = assess(page_facts(outcome, kind), documents.assessed(kind, reading))
     return scrubbed(
@@ -134,6 +159,7 @@ def _facts(outcome: Capture | Failure, vantage: Vantage, monitor: Monitor, rules
             "charset": outcome.charset,
             "title": reading.title[:400],
             "language": reading.lang[:20],
+            "reason": quality.code,
             "problem": "" if quality.is_good else quality.sentence,
         }
     )
@@ -148,4 +174,4 @@ def _forget(monitor: Monitor) -> None:
 def give_up(*, now: datetime) -> int:
     """End comparisons whose worker died or whose message was lost, so that a new one can be started. Gives how many."""
     lost = VantageComparison.objects.filter(state__in=[State.WAITING, State.RUNNING], created_at__lte=now - LONGEST_RUN)
-    return lost.update(state=State.FAILED, problem="The worker ended before the comparison was done.", finished_at=now)
+    return lost.update(state=State.FAILED, problem=GIVEN_UP, finished_at=now)

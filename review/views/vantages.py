@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 
 from monitoring.models import Monitor, Vantage, VantageComparison
 from monitoring.services import comparisons
-from review import rendering, sentences
+from review import rendering, sentences, visits
 from review.middleware import preferences_of
 from review.views import parameters
 from review.views.access import calibrating, monitor_or_404
@@ -42,6 +42,7 @@ def vantages_page(request: HttpRequest, pk: int) -> HttpResponse:
     wanted = parameters.whole_number(request.GET.get("run", ""))
     shown = next((row for row in rows if row.pk == wanted), rows[0] if rows else None)
     everything = request.GET.get("all") == "1"
+    sides = [_sides(fact) for fact in shown.facts] if shown else []
     return render(
         request,
         "review/vantages.html",
@@ -53,7 +54,8 @@ def vantages_page(request: HttpRequest, pk: int) -> HttpResponse:
             "chosen_second": shown.second_id if shown else monitor.confirm_vantage_id,
             "rows": rows,
             "shown": shown,
-            "facts": [_sides(fact) for fact in shown.facts] if shown else [],
+            "facts": sides,
+            "problem": _problem(shown, sides) if shown else "",
             "all_address": f"{here}?run={shown.pk}&all=1" if shown else "",
             **(_document(request, shown, everything=everything) if shown and shown.state == "done" else {}),
         },
@@ -84,7 +86,23 @@ def _sides(fact: dict[str, Any]) -> dict[str, Any]:
         at = datetime.fromisoformat(str(fact.get("at", "")))
     except ValueError:
         at = timezone.now()
-    return {**fact, "at": at}
+    said = str(fact.get("problem", ""))
+    if said and (status := fact.get("status")) and fact.get("reason") == "status-error":
+        said = _("The site answered with status %(status)s.") % {"status": status}
+    elif said:
+        data = fact.get("data") or {}
+        said = visits.failure_words(str(fact.get("reason", "")), str(fact.get("cause", "")), data, said=said)
+    return {**fact, "at": at, "problem": said}
+
+
+def _problem(shown: VantageComparison, sides: list[dict[str, Any]]) -> str:
+    """Why nothing could be compared, in the reader's language."""
+    own = {
+        comparisons.CRASHED: _("The comparison ended with an error of Tideline's own."),
+        comparisons.GIVEN_UP: _("The worker ended before the comparison was done."),
+    }
+    named = next((f"{side['vantage']}: {side['problem']}" for side in sides if side["problem"]), "")
+    return named or own.get(shown.problem, shown.problem)
 
 
 def _document(request: HttpRequest, shown: VantageComparison, *, everything: bool) -> dict[str, Any]:

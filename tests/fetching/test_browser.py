@@ -279,7 +279,25 @@ class TestPages:
         with running({"/": html("x")}, tls=tls) as site:
             got = failure_of(render(make_request(site.url), policy=allowing(site)))
 
-        assert (got.reason, got.transient) == ("tls", False)
+        assert (got.reason, got.cause, got.transient) == ("tls", "tls-unknown-issuer", False)
+
+    def test_what_went_wrong_is_told_as_finely_as_without_a_browser(self) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            closed = probe.getsockname()[1]
+        policy = AddressPolicy(allow=frozenset({("127.0.0.1", closed)}))
+        missing = VantageSpec(proxy_fault="The vantage's proxy can't be used.")
+
+        got = [
+            failure_of(render(request, policy=policy))
+            for request in (
+                make_request(f"http://127.0.0.1:{closed}/"),
+                make_request("http://no-such-name.example/"),
+                make_request(f"http://127.0.0.1:{closed}/", vantage=missing),
+            )
+        ]
+
+        assert [failure.cause for failure in got] == ["connect-refused", "dns-not-found", "proxy-unusable"]
 
     def test_a_page_larger_than_its_limit_is_a_failure(self) -> None:
         with running({"/": html("<p>" + "a " * 100_000)}) as site:

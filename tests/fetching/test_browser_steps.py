@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from monitoring.fetching.browser import Renderer
-from monitoring.fetching.capture import Access, Capture, Failure, Limits, Outcome, RenderSpec
+from monitoring.fetching.capture import Access, Capture, Failure, Limits, Outcome, RenderSpec, VantageSpec
 from monitoring.fetching.steps import parse_steps
 from tests.fetching.rendering import allowing, capture_of, failure_of, html, make_request, needs_browser, running
 from tests.fetching.server import Answer, Site, redirect, response
@@ -173,6 +173,19 @@ def test_a_browser_signs_in_once_and_the_pages_that_follow_are_signed_in() -> No
     assert renderer.started == 2  # who is signed in shares no browser with others
     assert second.header("set-cookie") == "(secret)"
     assert not [hop for hop in first.redirects if "login" in hop.url]
+
+
+def test_each_vantage_has_a_session_of_its_own() -> None:
+    entered = response("<p>welcome</p>", headers=("Set-Cookie: session=s3cr3t-value; Path=/",))
+    with running({"/login": LOGIN, "/enter": entered, "/a": html("a")}) as site:
+        spec = RenderSpec(quiet_ms=100, screenshot=False, access=_access(site), secrets=SECRETS)
+        with Renderer(policy=allowing(site)) as renderer:
+            for name in ("home", "abroad", "home"):
+                request = make_request(f"{site.url}/a", render=spec, vantage=VantageSpec(name=name))
+                capture_of(renderer.render(request))
+        paths = site.paths()
+
+    assert paths.count("/login") == 2
 
 
 def test_what_is_typed_stands_nowhere(caplog: pytest.LogCaptureFixture) -> None:

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from monitoring import tasks
-from monitoring.models import Change, Check, Monitor, Site, Vantage, VantageComparison
+from monitoring.models import Change, Check, Monitor, RobotsFile, Site, Vantage, VantageComparison
 from monitoring.services import comparisons
 from tests.factories import make_monitor, make_team, make_user
 from tests.monitoring.site import LocalSite
@@ -93,6 +93,42 @@ def test_a_side_without_a_page_is_named(monitor: Monitor, vienna: Vantage, site:
     assert row.state == "failed"
     assert row.problem.startswith("Vienna: ")
     assert [fact["vantage"] for fact in row.facts] == ["default", "Vienna"]
+
+
+def test_a_problem_is_told_in_the_readers_language(
+    monitor: Monitor, vienna: Vantage, site: LocalSite, abroad: LocalSite, sign_in: SignIn
+) -> None:
+    client = sign_in(make_user("lea", role="lead"))
+    here = reverse("vantages", args=[monitor.pk])
+    abroad.put(site.url("/a"), "", status=404)
+
+    row = compared(monitor, vienna)
+    shown = client.get(here, headers={"accept-language": "de"}).content.decode()
+    VantageComparison.objects.filter(pk=row.pk).update(problem=comparisons.CRASHED, facts=[])
+    crashed = client.get(here, headers={"accept-language": "de"}).content.decode()
+
+    assert row.problem not in shown
+    assert shown.count("unter dieser Adresse gebe es keine Seite") == 2  # above the table, and in it
+    assert comparisons.CRASHED not in crashed
+
+
+@pytest.mark.parametrize("why", ["site-rests", "robots-disallowed"])
+def test_a_site_that_wants_to_be_left_alone_is_not_asked(
+    monitor: Monitor, vienna: Vantage, site: LocalSite, abroad: LocalSite, why: str
+) -> None:
+    now = timezone.now()
+    if why == "site-rests":
+        Site.objects.update(rest_until=now + timedelta(hours=1))
+    else:
+        RobotsFile.objects.create(
+            site=monitor.site, state="read", text="User-agent: *\nDisallow: /", read_at=now, next_at=now
+        )
+
+    row = compared(monitor, vienna)
+
+    assert (row.state, [fact["reason"] for fact in row.facts]) == ("failed", [why, why])
+    assert not site.visits
+    assert not abroad.visits
 
 
 def test_the_form_starts_one_and_a_second_click_none(monitor: Monitor, vienna: Vantage, sign_in: SignIn) -> None:
