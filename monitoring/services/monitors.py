@@ -380,10 +380,17 @@ def spread_first_checks(ids: Iterable[int], *, now: datetime) -> None:
     wanted = list(ids)
     for chunk in _chunks(wanted):
         Monitor.objects.filter(pk__in=chunk).update(plan_reason="first")
-    rows = [row for chunk in _chunks(wanted) for row in Monitor.objects.filter(pk__in=chunk).only("pk", "site_id")]
+    rows = [
+        row
+        for chunk in _chunks(wanted)
+        for row in Monitor.objects.filter(pk__in=chunk)
+        .select_related("page_type")
+        .only("site_id", "max_interval_s", "page_type__max_interval_s")
+    ]
     for monitor, at in zip(rows, first_times([row.site_id for row in rows], now=now), strict=True):
         monitor.next_check_at = at
-    Monitor.objects.bulk_update(rows, ["next_check_at"], batch_size=_CHUNK)
+        monitor.deadline_at = at + timedelta(seconds=monitor.effective_max_s)  # nobody promised to read it meanwhile
+    Monitor.objects.bulk_update(rows, ["next_check_at", "deadline_at"], batch_size=_CHUNK)
 
 
 def first_times(

@@ -249,3 +249,11 @@ def test_after_an_outage_promises_that_can_be_kept_are_found_far_back_in_the_que
     savable = late(age=timedelta(hours=23.9), promise=day, due=timedelta(minutes=1))
 
     assert in_order(1) == [savable.pk]
+
+
+def test_a_page_that_was_paused_for_long_breaks_no_promise_when_it_is_resumed() -> None:
+    monitor = make_monitor(enabled=False, last_ok_at=NOW - timedelta(days=60), deadline_at=NOW - timedelta(days=53))
+
+    monitors.resume([monitor.pk], actor=None, now=NOW)
+
+    assert fresh(monitor).deadline_at == NOW + timedelta(days=7)
