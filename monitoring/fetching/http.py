@@ -78,6 +78,7 @@ class _Visit:
     peer: str = ""
     certificate: str = ""
     stage: str = faults.LOOKUP
+    is_secure: bool = False
     began: float = field(default_factory=time.monotonic)
     tell: Tell | None = None
 
@@ -105,7 +106,8 @@ class _Protocol(ResponseHandler):
 
     def __init__(self, *args: Any, **options: Any) -> None:  # Any: passed through as aiohttp gives them
         super().__init__(*args, **options)
-        _visit.get().enter(faults.TLS)  # asyncio makes the protocol between the socket's connection and the handshake
+        if _visit.get().is_secure:
+            _visit.get().enter(faults.TLS)  # asyncio makes the protocol between the connection and the handshake
 
     def set_response_params(self, **options: Any) -> None:  # Any: passed through as aiohttp gives them
         self._current = _visit.get()
@@ -381,7 +383,7 @@ class _Run:
         walk.cookies[target.origin] = dict(request.cookies)
         validators_url = request.validators_url or target.url
         while True:
-            walk.url, walk.policy = target.url, policy
+            walk.url, walk.policy, walk.visit.is_secure = target.url, policy, target.scheme == "https"
             conditional = _validators(request) if target.url == validators_url else {}
             walk.visit.enter(faults.LOOKUP, target.host)
             session, proxy = await self._way(target, request.vantage, policy)

@@ -38,7 +38,7 @@ def test_a_good_page_is_told_from_address_to_verdict(site: LocalSite) -> None:
     assert code == 0
     for expected in (
         "allowed",
-        "robots.txt answers 404: nothing is forbidden now",
+        "robots.txt answers 404: nothing is forbidden",
         "lookup   ",
         "connected to 127.0.0.1",
         f"{len(body)} bytes sent as gzip",
@@ -50,7 +50,18 @@ def test_a_good_page_is_told_from_address_to_verdict(site: LocalSite) -> None:
     ):
         assert expected in said, said
     assert "hunter2" not in said
+    assert " tls " not in said  # there is none on plain http
     assert not Check.objects.exists()
+
+
+def test_a_robots_txt_that_fails_is_told_with_what_follows(site: LocalSite) -> None:
+    site.put("/a", PAGE)
+    site.put("/robots.txt", "", status=503)
+
+    code, said = told(site.url("/a"))
+
+    assert code == 0
+    assert "robots.txt answers 503: the last copy counts; without one it forbids every page after a day" in said
 
 
 def test_what_robots_txt_forbids_is_not_fetched_unless_it_is_wanted(site: LocalSite) -> None:

@@ -135,7 +135,13 @@ class Command(BaseCommand):
             self._say("robots", f"robots.txt could not be had: {outcome.message}")
             return False
         if not 200 <= outcome.status < 300:
-            self._say("robots", f"robots.txt answers {outcome.status}: nothing is forbidden now")
+            fails = outcome.status == 429 or outcome.status >= 500
+            then = (
+                "the last copy counts; without one it forbids every page after a day"
+                if fails
+                else "nothing is forbidden"
+            )
+            self._say("robots", f"robots.txt answers {outcome.status}: {then}")
             return False
         rules = parse_robots(outcome.body, settings.ROBOT_NAME)
         rule = rules.rule_for(target.path + target.query)
