@@ -301,7 +301,7 @@ def _run(area: str, folder: Path) -> dict[str, Any]:
             authority=authority.cert_pem.bytes().decode("ascii"),
         )
         own = folder / f"hostile-{area}"
-        own.mkdir()
+        own.mkdir(exist_ok=True)  # whoever was at it before may have been killed
         ports = [server.port, *faults.values()]
         environment = visits.environment(own, [site.address, *(f"127.0.0.1:{port}" for port in ports)])
         shutil.copy(_empty_database(folder), own / "db.sqlite3")
