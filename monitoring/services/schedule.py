@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from itertools import batched
 
 from django.conf import settings
@@ -354,10 +355,15 @@ def terms_of(monitor: Monitor, *, now: datetime) -> Terms:
     )
 
 
+@lru_cache(maxsize=256)
+def _every(seconds: int) -> Settings:
+    return Settings(fixed_days=max(seconds, 1) / _DAY_S)
+
+
 def plan_for(monitor: Monitor, rate: Rate, *, price: float, u: float, now: datetime) -> Plan:
     """The plan by rate and price, or by the interval where that is the monitor's."""
-    fixed = 0.0 if follows_rate(monitor) else monitor.effective_interval_s / _DAY_S
-    return plan(rate, terms_of(monitor, now=now), price, u, Settings(fixed_days=fixed) if fixed else rates.SETTINGS)
+    settings_of_plan = rates.SETTINGS if follows_rate(monitor) else _every(monitor.effective_interval_s)
+    return plan(rate, terms_of(monitor, now=now), price, u, settings_of_plan)
 
 
 def plan_next(monitor: Monitor, *, now: datetime, check_no: int, rate: Rate | None = None) -> NextVisit:
