@@ -85,7 +85,7 @@ class OfMonitor[M: (Check, Snapshot, Change, FieldChange)](Evidence[M], TeamScop
         return against(row.distance, row.threshold, digits=0)
 
     @admin.display(description=_("reasons"))
-    def why(self, row: Any) -> SafeString | str:
+    def sentences(self, row: Any) -> SafeString | str:
         return reason_lines(row.reasons)
 
 
@@ -98,12 +98,12 @@ class CheckAdmin(OfMonitor[Check]):
     search_fields = ["monitor__name", "monitor__url", "reason"]
     date_hierarchy = None
     fieldsets = [
-        (None, {"fields": ["monitor", "check_no", "started_at", "duration_ms", "vantage", "outcome", "reason", "detail"]}),
-        (_("Why"), {"fields": ["score_against_cut", "distance_against_threshold", "why", "visible_difference", "snapshot", "fields"]}),
+        (None, {"fields": ["monitor", "check_no", "started_at", "duration_ms", "vantage", "why", "outcome", "reason", "detail"]}),
+        (_("Why"), {"fields": ["score_against_cut", "distance_against_threshold", "sentences", "visible_difference", "snapshot", "fields"]}),
         (_("Answer"), {"fields": ["status", "not_modified", "size_bytes", "final_url", "raw_sha256", "text_hash", "fingerprint"]}),
-        (_("Afterwards"), {"fields": ["next_check_at", "plan_reason", "detector_version"]}),
+        (_("Afterwards"), {"fields": ["next_check_at", "plan_reason", "plan_price", "rate_a", "rate_b", "detector_version"]}),
     ]  # fmt: skip
-    readonly_fields = ["score_against_cut", "distance_against_threshold", "why"]
+    readonly_fields = ["score_against_cut", "distance_against_threshold", "sentences"]
 
 
 @admin.register(Snapshot)
@@ -163,10 +163,10 @@ class ChangeAdmin(OfMonitor[Change]):
     search_fields = ["monitor__name", "monitor__url"]
     fieldsets = [
         (None, {"fields": ["monitor", "kind", "state", "version", "opened_at", "updated_at", "closed_at", "snoozed_until"]}),
-        (_("Why"), {"fields": ["score_against_cut", "distance_against_threshold", "why", "flags", "priority"]}),
+        (_("Why"), {"fields": ["score_against_cut", "distance_against_threshold", "sentences", "flags", "priority"]}),
         (_("Evidence"), {"fields": ["baseline_used", "new", "check_row", "added", "removed", "places", "folded", "diff_hash"]}),
     ]  # fmt: skip
-    readonly_fields = ["score_against_cut", "distance_against_threshold", "why", "baseline_used"]
+    readonly_fields = ["score_against_cut", "distance_against_threshold", "sentences", "baseline_used"]
 
     @admin.display(description=_("baseline compared with"))
     def baseline_used(self, row: Change) -> SafeString | str:

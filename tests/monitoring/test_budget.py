@@ -171,3 +171,19 @@ def test_large_teams_are_priced_by_a_sample(monkeypatch: pytest.MonkeyPatch) -> 
     budget.price(team, now=NOW)
 
     assert team.planned_spend == pytest.approx(120, rel=0.02)
+
+
+def test_a_checks_page_in_the_admin_says_why_it_was_made_and_what_the_next_was_planned_with() -> None:
+    monitor = make_monitor()
+    check = Check.objects.create(
+        monitor=monitor, check_no=1, started_at=NOW, outcome="noise", why="asked", plan_reason="expected-change",
+        plan_price=0.125, rate_a=2.5, rate_b=11.0, detector_version="1",
+        reasons=[{"code": "markup-only", "text": "Only markup differs.", "data": {}}],
+    )  # fmt: skip
+    client = Client()
+    client.force_login(make_user("root", role="admin", is_superuser=True))
+
+    page = client.get(reverse("admin:monitoring_check_change", args=[check.pk])).content.decode()
+
+    for text in ("asked", "expected-change", "0.125", "Only markup differs."):
+        assert text in page
