@@ -29,6 +29,7 @@ from django.core.exceptions import ValidationError
 
 from monitoring.services import monitors
 from tests.hostile import chain, visits
+from tests.hostile.serving import is_greedy, served_apart
 from tests.hostile.visits import Job, Report, Seen
 from tests.monitoring.site import LocalSite
 
@@ -277,13 +278,14 @@ def _run(area: str, folder: Path) -> dict[str, Any]:
     with ExitStack() as stack:
         stack.callback(server.close)
         stack.callback(site.close)
+        apart = stack.enter_context(served_apart(visits.ROOMY_S))
         faults = {c.name: stack.enter_context(_tls_fault(c.name, authority)) for c in cases if c.kind == "tls"}
         addresses = {
             case.name: case.payload
             if area == "url"
             else f"https://127.0.0.1:{faults[case.name]}/"
             if case.kind == "tls"
-            else f"{server.url}/case/{case.name}"
+            else f"http://127.0.0.1:{apart if is_greedy(case.name) else server.port}/case/{case.name}"
             for case in cases
         }
         listed = []
@@ -302,7 +304,7 @@ def _run(area: str, folder: Path) -> dict[str, Any]:
         )
         own = folder / f"hostile-{area}"
         own.mkdir(exist_ok=True)  # whoever was at it before may have been killed
-        ports = [server.port, *faults.values()]
+        ports = [server.port, apart, *faults.values()]
         environment = visits.environment(own, [site.address, *(f"127.0.0.1:{port}" for port in ports)])
         shutil.copy(_empty_database(folder), own / "db.sqlite3")
         done = subprocess.run(
