@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,6 +61,17 @@ def one_language() -> Iterator[None]:
     """A request in Japanese leaves its language in the thread; the next test starts in English again."""
     yield
     translation.deactivate()
+
+
+@pytest.fixture(autouse=True)
+def no_limits_left() -> Iterator[None]:
+    """A limit on this process that a test leaves behind would fail others, far from here."""
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    yield
+    after = resource.getrlimit(resource.RLIMIT_DATA)
+    if after != before:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
+        pytest.fail(f"the test left a memory limit of {after[0]} bytes on its process")
 
 
 @pytest.fixture

@@ -13,6 +13,12 @@ from django_q.worker import worker
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.fixture(autouse=True)
+def workers_keep_their_limits_to_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that runs in the tests' own process caps the memory of nobody."""
+    monkeypatch.setattr("monitoring.limits.cap_memory", lambda _megabytes: False)
+
+
 def worked(*tasks: tuple[object, tuple[object, ...]]) -> list[tuple[bool, str]]:
     """Success and result of each (function, arguments), worked one after the other by one worker."""
     todo: Any = Queue()
