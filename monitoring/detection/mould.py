@@ -122,8 +122,8 @@ def _common(one: bytes, a: int, other: bytes, b: int) -> int:
         elif step == 1:
             break
         else:
-            high = low + step - 1 if step > 1 else low
-            step = max(1, step // 2)
+            high = low + step - 1
+            step //= 2
     return low
 
 
