@@ -32,11 +32,8 @@ def insert[M: models.Model](row: M) -> M:
 
 def update(model: type[models.Model], values: Mapping[str, Any], **where: Any) -> int:
     """Number of rows updated where every named field equals its value; plain values only, no expressions."""
-    sql = _update_sql(model, tuple(values), tuple(where), connection.vendor)
-    parameters = [_prepared(model, name, value) for name, value in (*values.items(), *where.items())]
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        return int(cursor.rowcount)
+    keyed = {name: value.pk if isinstance(value, models.Model) else value for name, value in values.items()}
+    return update_many(model, [(keyed, where)])
 
 
 def insert_many(model: type[models.Model], rows: Sequence[Values]) -> None:
@@ -63,13 +60,6 @@ def update_many(model: type[models.Model], changes: Sequence[tuple[Values, Value
             cursor.executemany(_update_sql(model, *names, connection.vendor), rows)
             count += int(cursor.rowcount)
     return count
-
-
-def _prepared(model: type[models.Model], name: str, value: Any) -> Any:
-    if isinstance(value, models.Model):
-        value = value.pk
-    _, kind, convert = _take(model, name, connection.vendor)
-    return _converted(value, kind, convert)
 
 
 def _converted(value: Any, kind: type | None, convert: Callable[[Any], Any]) -> Any:
