@@ -1,21 +1,17 @@
 """A worker's batch: fetch many pages at once, and judge and record each as it arrives.
 
-The event loop runs in a thread of its own and hands outcomes over through a short queue. Judging and every use of
-the database happen in the worker's main thread, so that neither slows the other's clock. Results are recorded through
-the batch's ledger, which writes routine ones a few at a time.
+Pages come from a `Fetcher`, which has a thread of its own. Judging and every use of the database happen in the worker's
+main thread, so that neither slows the other's clock. Results are recorded through the batch's ledger, which writes
+routine ones a few at a time.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
 import math
-import queue
-import threading
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -26,13 +22,13 @@ from django.db import InterfaceError, OperationalError
 from django.db.models import Prefetch, QuerySet
 from django.utils import timezone
 
-from monitoring.fetching.capture import Capture, Exemption, Failure, FetchRequest, Link, Outcome
+from monitoring.fetching.capture import Exemption, Failure, FetchRequest, Link, Outcome
 from monitoring.fetching.guard import AddressPolicy
-from monitoring.fetching.http import Fetcher as PageFetcher
 from monitoring.models import Change, Monitor, Renderer, RobotsPolicy, Site, Snapshot
 from monitoring.services import following, hints, places, politeness, rendering, robots, schedule, validators, vantages
 from monitoring.services.egress import address_policy
 from monitoring.services.findings import Finding
+from monitoring.services.handover import Fetcher
 from monitoring.services.judge import audit_due, confirm_capture, judge_capture, stale_baseline
 from monitoring.services.ledger import Ledger
 from monitoring.services.record import StaleLeaseError
@@ -45,9 +41,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BUDGET_S = 180.0
-# What waits between the loop and the judge, in bytes: a dozen usual pages, and answers without a page by the dozens.
-HANDOVER_BYTES = 4_000_000
-LEAST_WEIGHT = 100_000
 REQUEST_S = 15.0  # left of the budget, at least, for a second fetch
 MOST_DOUBTFUL = 40
 # A batch that only waits for slow sites takes on more, so that they hold up nobody else.
@@ -183,7 +176,7 @@ class _Batch:
         """Pages over HTTP together, those that may have killed a worker apart, then those for the browser one by one."""
         policy = address_policy()
         try:
-            with _Fetcher(policy, left_s=self._left_s()) as fetcher:
+            with Fetcher(policy, left_s=self._left_s()) as fetcher:
                 self._start(self.fresh, fetcher)
                 self._drain(fetcher, top_up=True)
                 self._confirm(fetcher)
@@ -192,7 +185,7 @@ class _Batch:
                 self.ledger.flush()  # the loop's end may take a while
             self._render_all(policy)
             if self.unfollowed:
-                with _Fetcher(policy, left_s=self._left_s()) as fetcher:
+                with Fetcher(policy, left_s=self._left_s()) as fetcher:
                     self._follow(fetcher)
                     self._drain(fetcher)
                     self._confirm(fetcher)
@@ -202,7 +195,7 @@ class _Batch:
 
     # -- asking ----------------------------------------------------------------------------
 
-    def _start(self, monitors: Sequence[Monitor], fetcher: _Fetcher) -> None:
+    def _start(self, monitors: Sequence[Monitor], fetcher: Fetcher) -> None:
         """Ask for these pages, where necessary for their sites' robots.txt first; careful ones wait for `_apart`."""
         now = timezone.now()
         for monitor in monitors:
@@ -214,7 +207,7 @@ class _Batch:
             elif self._is_plain(monitor):
                 self._ask(monitor, fetcher)
 
-    def _ask(self, monitor: Monitor, fetcher: _Fetcher) -> None:
+    def _ask(self, monitor: Monitor, fetcher: Fetcher) -> None:
         """Ask for a page when its site's turn has come; one that robots.txt forbids is recorded as that."""
         now = timezone.now()
         if self._may_visit(monitor, now):
@@ -232,7 +225,7 @@ class _Batch:
         self.next_at[site.pk] = at + site.effective_gap_s
         return at - now
 
-    def _follow(self, fetcher: _Fetcher) -> None:
+    def _follow(self, fetcher: Fetcher) -> None:
         """Ask for the documents behind the links that were found, each when its site's turn has come."""
         now = timezone.now()
         pks, self.unfollowed = self.unfollowed, []
@@ -268,7 +261,7 @@ class _Batch:
         )
         return False
 
-    def _drain(self, fetcher: _Fetcher, *, top_up: bool = False) -> None:
+    def _drain(self, fetcher: Fetcher, *, top_up: bool = False) -> None:
         """Take outcomes until all that was asked for has come."""
         on_wait = (lambda: self._wait(fetcher)) if top_up else self._keep_alive
         for outcome in fetcher.outcomes(on_wait=on_wait, patience=self._patience):
@@ -291,7 +284,7 @@ class _Batch:
         link = self.links.get(monitor.pk)
         return link is None or following.is_same_host(monitor, link)
 
-    def _learn_robots(self, site_id: int, outcome: Outcome, fetcher: _Fetcher) -> None:
+    def _learn_robots(self, site_id: int, outcome: Outcome, fetcher: Fetcher) -> None:
         site, now = self.sites[site_id], timezone.now()
         self._keep_alive()
         self.robots.learn(site, outcome, now=now)
@@ -306,7 +299,7 @@ class _Batch:
             if self._is_plain(monitor):
                 self._ask(monitor, fetcher)
 
-    def _wait(self, fetcher: _Fetcher) -> None:
+    def _wait(self, fetcher: Fetcher) -> None:
         """While the last pages of slow sites are awaited, take on what has come due since."""
         self._keep_alive()
         now = time.monotonic()
@@ -316,7 +309,7 @@ class _Batch:
             if schedule.adopt(claim, self.token):
                 self._start(self._take(claim.ids), fetcher)
 
-    def _apart(self, fetcher: _Fetcher) -> None:
+    def _apart(self, fetcher: Fetcher) -> None:
         """Visit those over whose batch a worker died: a few at a time, and one by one those of a few that died."""
         careful = [m for m in self.monitors.values() if m.stage == schedule.CAREFUL and not self._by_browser(m)]
         for start in range(0, len(careful), GROUP_SIZE):
@@ -405,7 +398,7 @@ class _Batch:
         politeness.note(monitor.site, outcome, now=timezone.now(), through_proxy=bool(monitor.vantage.proxy_url))
         self._handle(outcome)
 
-    def _confirm(self, fetcher: _Fetcher) -> None:
+    def _confirm(self, fetcher: Fetcher) -> None:
         """Fetch once more what wants to open a change, and where the monitor says so from a second vantage as well.
 
         What can't be fetched in time is recorded as it is.
@@ -515,8 +508,7 @@ class _Batch:
         if monitor.link_selector:
             followed = self._followed(monitor, outcome)
             if followed is None:
-                if monitor.stage:  # while it waits for its document it is no suspect
-                    schedule.enter_stage(monitor.pk, self.token, schedule.CAREFUL, now=now)
+                self._set_aside(monitor)
                 return
             outcome = followed
         held = self.abroad.pop(monitor.pk, None)
@@ -544,8 +536,7 @@ class _Batch:
                 return
             if self._wants_second_look(monitor, finding):
                 self.doubtful[monitor.pk] = finding
-                if monitor.stage:  # while it waits it is no suspect
-                    schedule.enter_stage(monitor.pk, self.token, schedule.CAREFUL, now=now)
+                self._set_aside(monitor)
                 return
         self._settle(monitor, finding)
 
@@ -557,7 +548,12 @@ class _Batch:
         self.abroad[monitor.pk] = finding
         if len(self.abroad) > MOST_DOUBTFUL or len(finding.capture.body) > MOST_DOUBTFUL_BYTES:
             self._unasked(monitor)  # pages wait in memory
-        elif monitor.stage:  # while it waits it is no suspect
+        else:
+            self._set_aside(monitor)
+
+    def _set_aside(self, monitor: Monitor) -> None:
+        """While it waits for more it is no suspect, should the worker die."""
+        if monitor.stage:
             schedule.enter_stage(monitor.pk, self.token, schedule.CAREFUL, now=timezone.now())
 
     def _followed(self, monitor: Monitor, outcome: Outcome) -> Outcome | None:
@@ -593,162 +589,3 @@ class _Batch:
 
     def _record(self, monitor: Monitor, finding: Finding) -> None:
         self.ledger.add(finding, monitor, rules=self.rules[monitor.pk], now=timezone.now())
-
-
-class _Fetcher:
-    """Fetches in an event loop of its own thread; outcomes come out in the thread that asks for them.
-
-    Pages may be added while others are under way. `pending` is how many have not come out yet. Neither side wakes the
-    other more often than it has to: a wake-up costs about as much as taking in an answer of 304.
-    """
-
-    def __init__(self, policy: AddressPolicy, *, left_s: float) -> None:
-        self._policy, self._left_s = policy, left_s
-        self._handover: queue.SimpleQueue[tuple[Outcome | BaseException | int | None, int]] = queue.SimpleQueue()
-        self._weighing = threading.Lock()
-        self._weight = 0  # bytes in the hand-over
-        self._is_full = False  # the loop waits for room in it
-        self._room = asyncio.Event()
-        self._over = asyncio.Event()
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="fetch", daemon=True)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._pages: PageFetcher | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._asked: deque[tuple[FetchRequest, float]] = deque()
-        self._is_woken = False  # the loop is about to look at what was asked for
-        self._has_ended = False
-        self._error: BaseException | None = None
-        self._dropped: set[int] = set()
-        self.pending = 0
-
-    def __enter__(self) -> _Fetcher:
-        self._thread.start()
-        self._ready.wait()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._call(self._over.set)
-        self._thread.join(timeout=10)
-
-    def add(self, request: FetchRequest, delay_s: float) -> None:
-        """Ask for a page so many seconds from now; nothing is asked once the budget is used up."""
-        self._dropped.discard(request.key)
-        if self._has_ended:
-            if self._error is not None:
-                raise self._error
-            return
-        self._asked.append((request, delay_s))
-        if not self._is_woken:
-            self._is_woken = True
-            if not self._call(self._begin):
-                return
-        self.pending += 1
-
-    def drop(self, keys: Collection[int]) -> None:
-        """Ask no more for these pages; what is under way still comes."""
-        self._dropped.update(keys)
-
-    def outcomes(self, *, on_wait: Callable[[], None], patience: Callable[[], float]) -> Iterator[Outcome]:
-        """Outcomes as they arrive until none is pending; `on_wait` is called when none came for `patience()` seconds."""
-        while self.pending:
-            try:
-                item, weight = self._handover.get(timeout=patience())
-            except queue.Empty:
-                on_wait()
-                continue
-            self._taken(weight)
-            if item is None:  # the budget is used up
-                self.pending = 0
-                return
-            if isinstance(item, BaseException):
-                self.pending = 0
-                raise item
-            self.pending -= 1
-            if not isinstance(item, int):
-                yield item
-
-    def _taken(self, weight: int) -> None:
-        with self._weighing:
-            self._weight -= weight
-            has_room = self._is_full and self._weight <= HANDOVER_BYTES // 2
-            if has_room:
-                self._is_full = False
-        if has_room:
-            self._call(self._room.set)
-
-    def _call(self, callback: Callable[[], None]) -> bool:
-        """Have the loop call something; False when it has ended."""
-        if self._loop is None:
-            return False
-        try:
-            self._loop.call_soon_threadsafe(callback)
-        except RuntimeError:
-            return False
-        return True
-
-    # -- in the loop's thread --------------------------------------------------------------
-
-    def _work(self) -> None:
-        try:
-            asyncio.run(self._all())
-        except Exception as error:  # noqa: BLE001 - the top of the thread: raised again where outcomes are taken
-            self._error = error
-        self._has_ended = True  # before the last word: who asks later knows that nobody answers
-        self._handover.put((self._error, 0))
-        self._ready.set()
-
-    async def _all(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        width, per_host = settings.FETCH_CONCURRENCY, settings.FETCH_PER_HOST
-        async with PageFetcher(self._policy, concurrency=width, per_host=per_host) as self._pages:
-            self._ready.set()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(max(self._left_s, 0.0)):
-                    await self._over.wait()
-            self._over.set()
-            for task in self._tasks:  # nobody takes outcomes any more
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._error is not None:
-            raise self._error
-
-    def _begin(self) -> None:
-        """Begin with what was asked for."""
-        self._is_woken = False  # what is asked for from here on wakes the loop again
-        while self._asked and not self._over.is_set():
-            task = asyncio.ensure_future(self._one(*self._asked.popleft()))
-            self._tasks.add(task)
-            task.add_done_callback(self._done)
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._error = self._error or error
-            self._over.set()
-
-    async def _one(self, request: FetchRequest, delay_s: float) -> None:
-        assert self._pages is not None  # noqa: S101 - set before anything can be asked for
-        if delay_s > 0:
-            await asyncio.sleep(delay_s)
-        async with self._pages.page(request, wanted=lambda: request.key not in self._dropped) as outcome:
-            await self._hand_over(request.key if outcome is None else outcome)
-
-    async def _hand_over(self, item: Outcome | int) -> None:
-        """Put an outcome, or the key of a page that was dropped, where it is taken from, once there is room."""
-        weight = LEAST_WEIGHT
-        if isinstance(item, Capture):
-            weight += len(item.body) + len(item.html)
-        while not self._has_room(weight):
-            await self._room.wait()
-        self._handover.put((item, weight))
-
-    def _has_room(self, weight: int) -> bool:
-        """Whether the hand-over takes something more, which is counted in then."""
-        with self._weighing:
-            if self._weight < HANDOVER_BYTES:
-                self._weight += weight
-                return True
-            self._is_full = True
-        self._room.clear()
-        return False

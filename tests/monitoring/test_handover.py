@@ -9,7 +9,7 @@ import pytest
 
 from monitoring.fetching.capture import Capture, FetchRequest
 from monitoring.fetching.guard import AddressPolicy
-from monitoring.services import capture
+from monitoring.services import handover
 from tests.monitoring.site import LocalSite
 from tests.monitoring.test_pipeline import page
 
@@ -33,14 +33,14 @@ def outcomes(fetcher: Any, *, on_wait: Callable[[], None] = lambda: None) -> Ite
     return fetcher.outcomes(on_wait=on_wait, patience=lambda: 1.0)  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("room", [1, capture.LEAST_WEIGHT * 3, capture.HANDOVER_BYTES])
+@pytest.mark.parametrize("room", [1, handover.LEAST_WEIGHT * 3, handover.HANDOVER_BYTES])
 def test_every_page_comes_out_once_however_little_room_there_is(
     policy: AddressPolicy, requests: list[FetchRequest], monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
-    monkeypatch.setattr(capture, "HANDOVER_BYTES", room)
+    monkeypatch.setattr(handover, "HANDOVER_BYTES", room)
     heaviest = 0
 
-    with capture._Fetcher(policy, left_s=60.0) as fetcher:
+    with handover.Fetcher(policy, left_s=60.0) as fetcher:
         for request in requests:
             fetcher.add(request, 0.0)
         found = []
@@ -49,14 +49,14 @@ def test_every_page_comes_out_once_however_little_room_there_is(
             found.append(outcome.key)
 
     assert sorted(found) == [request.key for request in requests]
-    assert heaviest <= room + capture.LEAST_WEIGHT + 20_000  # one page may be on top
+    assert heaviest <= room + handover.LEAST_WEIGHT + 20_000  # one page may be on top
     assert fetcher._weight == 0
 
 
 def test_pages_may_be_added_while_others_come_out(policy: AddressPolicy, requests: list[FetchRequest]) -> None:
     more = list(requests)
 
-    with capture._Fetcher(policy, left_s=60.0) as fetcher:
+    with handover.Fetcher(policy, left_s=60.0) as fetcher:
         fetcher.add(more.pop(), 0.0)
         found = []
         for outcome in outcomes(fetcher):
@@ -72,7 +72,7 @@ def test_pages_may_be_added_while_others_come_out(policy: AddressPolicy, request
 def test_what_was_dropped_before_its_turn_does_not_come_out(
     policy: AddressPolicy, requests: list[FetchRequest]
 ) -> None:
-    with capture._Fetcher(policy, left_s=60.0) as fetcher:
+    with handover.Fetcher(policy, left_s=60.0) as fetcher:
         fetcher.drop({1, 2, 3})
         fetcher.add(requests[3], 0.0)
         fetcher.add(requests[4], 0.0)
@@ -84,7 +84,7 @@ def test_what_was_dropped_before_its_turn_does_not_come_out(
 
 
 def test_nothing_comes_out_once_the_budget_is_used_up(policy: AddressPolicy, requests: list[FetchRequest]) -> None:
-    with capture._Fetcher(policy, left_s=0.0) as fetcher:
+    with handover.Fetcher(policy, left_s=0.0) as fetcher:
         for request in requests:
             fetcher.add(request, 0.0)
         assert len(list(outcomes(fetcher))) < PAGES
@@ -98,9 +98,9 @@ def test_a_bug_in_the_loop_is_raised_where_outcomes_are_taken(
     def page_badly(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(capture.PageFetcher, "page", page_badly)  # type: ignore[attr-defined]
+    monkeypatch.setattr(handover.PageFetcher, "page", page_badly)  # type: ignore[attr-defined]
 
-    with capture._Fetcher(policy, left_s=60.0) as fetcher:
+    with handover.Fetcher(policy, left_s=60.0) as fetcher:
         fetcher.add(requests[0], 0.0)
         with pytest.raises(ZeroDivisionError):
             list(outcomes(fetcher))
@@ -112,9 +112,9 @@ def test_a_loop_that_cannot_begin_is_no_silence(
     def no_certificates(*_: Any, **__: Any) -> Any:
         raise OSError("no certificate authorities")
 
-    monkeypatch.setattr(capture, "PageFetcher", no_certificates)
+    monkeypatch.setattr(handover, "PageFetcher", no_certificates)
 
-    with capture._Fetcher(policy, left_s=60.0) as fetcher:
+    with handover.Fetcher(policy, left_s=60.0) as fetcher:
         fetcher._thread.join(timeout=10)
         with pytest.raises(OSError, match="no certificate"):
             fetcher.add(requests[0], 0.0)
