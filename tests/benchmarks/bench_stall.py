@@ -32,10 +32,12 @@ MOST_LATER_S = 5.0
 
 
 class Servers:
-    """An honest server and one that never answers, in a thread of their own."""
+    """An honest server for each host, and one that never answers, each at an address of loopback of its own; in a thread."""
 
-    def __init__(self) -> None:
-        self.ports: list[int] = []
+    def __init__(self, hosts: int) -> None:
+        self.silent = "127.0.1.0"
+        self.honest = [f"127.0.{1 + n // 250}.{1 + n % 250}" for n in range(hosts)]
+        self.port = 0
         ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(ready)), daemon=True)
         self._thread.start()
@@ -56,9 +58,9 @@ class Servers:
             await reader.read()
             writer.close()
 
-        for behaviour in (honest, silent):
-            server = await asyncio.start_server(behaviour, "127.0.0.1", 0)
-            self.ports.append(server.sockets[0].getsockname()[1])
+        server = await asyncio.start_server(silent, self.silent, 0)
+        self.port = server.sockets[0].getsockname()[1]
+        await asyncio.start_server(honest, self.honest, self.port)
         ready.set()
         await asyncio.Event().wait()
 
@@ -81,13 +83,12 @@ def measure(job: dict[str, Any]) -> None:
     rows = []
     for number in range(job["hosts"]):
         stuck = job["stall"] and number == 0
-        # Robots are out of it: on loopback all hosts are one, and its answer would be asked for 50 times.
         site = Site.objects.create(
             name=str(number), host=f"h{number}", gap_s=0, robots_policy="ignore", robots_reason="bench"
         )
-        port = job["silent"] if stuck else job["honest"]
+        address = job["silent"] if stuck else job["honest"][number]
         rows += [
-            Monitor(name="stuck" if stuck else "honest", url=f"http://127.0.0.1:{port}/{number}/{n}", site=site, team=team,
+            Monitor(name="stuck" if stuck else "honest", url=f"http://{address}:{job['port']}/{n}", site=site, team=team,
                     page_type=page_type, vantage=vantage, next_check_at=now)
             for n in range(per_host)
         ]  # fmt: skip
@@ -111,19 +112,19 @@ def measure(job: dict[str, Any]) -> None:
 
 def run(servers: Servers, monitors: int, hosts: int, *, stall: bool) -> list[float]:
     """Lateness of the honest monitors in seconds."""
-    honest, silent = servers.ports
+    allowed = [f"{address}:{servers.port}" for address in (servers.silent, *servers.honest)]
     with tempfile.TemporaryDirectory() as folder:
         environment = os.environ | {
             "TIDELINE_DATA": folder,
             "TIDELINE_DATABASE": f"sqlite:///{folder}/db.sqlite3",
-            "TIDELINE_TEST_ALLOWED_ADDRESSES": f"127.0.0.1:{honest},127.0.0.1:{silent}",
-            "TIDELINE_FETCH_PER_HOST": "20",  # all honest hosts are one address here
+            "TIDELINE_TEST_ALLOWED_ADDRESSES": ",".join(allowed),
             "TIDELINE_WORKERS": "1",
             "TIDELINE_LOG_LEVEL": "ERROR",
             "DJANGO_SETTINGS_MODULE": "config.settings",
             "PYTHONPATH": str(ROOT),
         }
-        job = {"monitors": monitors, "hosts": hosts, "stall": stall, "honest": honest, "silent": silent}
+        job: dict[str, Any] = {"monitors": monitors, "hosts": hosts, "stall": stall, "port": servers.port}
+        job |= {"honest": servers.honest, "silent": servers.silent}
         command = [sys.executable, str(Path(__file__)), "--measure", json.dumps(job)]
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -135,7 +136,7 @@ def run(servers: Servers, monitors: int, hosts: int, *, stall: bool) -> list[flo
 def main() -> int:
     """Print both and fail when the silent host makes the others late."""
     monitors, hosts = (int(text) for text in [*sys.argv[1:], "500", "50"][:2])
-    servers = Servers()
+    servers = Servers(hosts)
     tables = {}
     for stall in (False, True):
         began = time.monotonic()
