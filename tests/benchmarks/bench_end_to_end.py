@@ -16,7 +16,6 @@ import http.server
 import importlib.util
 import json
 import multiprocessing
-import os
 import re
 import resource
 import secrets
@@ -29,6 +28,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.benchmarks.worker import fill, prepare, visit_all  # noqa: E402
+
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "bench" / "peers" / "pageset.py"
 LEAST_PER_CPU_S = {"markup": 250, "not_modified": 800}
 MOST_RSS_MB = 250
@@ -124,40 +127,6 @@ def _serve(pages: list[bytes], mode: Any, version: Any, pipe: Any) -> None:
     server.serve_forever()
 
 
-def _fill(urls: list[str]) -> None:
-    from django.core.management import call_command
-    from django.utils import timezone
-
-    from monitoring.models import Monitor, PageType, Site, Team, Vantage
-
-    call_command("migrate", interactive=False, verbosity=0)
-    common: dict[str, Any] = {
-        "site": Site.objects.create(name="Local", host="local", gap_s=0),
-        "team": Team.objects.create(name="Bench"),
-        "page_type": PageType.objects.create(name="Bench", slug="bench"),
-        "vantage": Vantage.objects.create(name="bench"),
-        "next_check_at": timezone.now(),
-    }
-    Monitor.objects.bulk_create([Monitor(name=f"Page {n}", url=url, **common) for n, url in enumerate(urls)])
-
-
-def _round() -> tuple[int, float, float]:
-    """Visits of every monitor once: how many, CPU seconds, seconds."""
-    from django.utils import timezone
-
-    from monitoring.models import Monitor
-    from monitoring.services import capture, schedule
-
-    now = timezone.now()
-    Monitor.objects.update(next_check_at=now, lease_until=None)
-    cpu, wall, done = time.process_time(), time.perf_counter(), 0
-    while claims := schedule.claim_due(now=now, limit=200, lease_s=600):
-        for claim in claims:
-            counts = capture.run_batch(claim.ids, claim.token, budget_s=600)
-            done += sum(counts.values())
-    return done, time.process_time() - cpu, time.perf_counter() - wall
-
-
 def _unchanged_ms() -> list[float]:
     """CPU milliseconds of each visit with unchanged text, judging and recording, without the fetch."""
     from django.utils import timezone
@@ -201,7 +170,7 @@ def _measure(mode: str, rounds: int, shared: tuple[Any, Any], count: int) -> dic
     results = []
     for _ in range(rounds):
         shared[1].value += 1
-        results.append(_round())
+        results.append(visit_all())
     if mode in EXPECTED:
         found = Counter(Check.objects.order_by("-pk").values_list("outcome", "reason")[:count])
         assert found[EXPECTED[mode]] >= 0.95 * count, (mode, found)
@@ -227,19 +196,8 @@ def main() -> int:
     del pages
     port = here.recv()
     with tempfile.TemporaryDirectory() as folder:
-        os.environ |= {
-            "TIDELINE_DATA": folder,
-            "TIDELINE_DATABASE": f"sqlite://{folder}/bench.sqlite3",
-            "TIDELINE_TEST_ALLOWED_ADDRESSES": f"127.0.0.1:{port}",
-            "TIDELINE_LOG_LEVEL": "WARNING",
-            "TIDELINE_CONFIRM_DELAY_S": "0",
-            "DJANGO_SETTINGS_MODULE": os.environ.get("DJANGO_SETTINGS_MODULE", "config.settings"),
-        }
-        sys.path.insert(0, str(ROOT))
-        import django
-
-        django.setup()
-        _fill([f"http://127.0.0.1:{port}/{n}" for n in range(count)])
+        prepare(folder, port)
+        fill([f"http://127.0.0.1:{port}/{n}" for n in range(count)])
         figures: dict[str, Any] = {"pages": count, "mean_kb": round(size / 1024)}
         for mode in MODES:
             times = {FIRST: 1, LEARNING: LEARNING_ROUNDS}.get(mode, rounds)

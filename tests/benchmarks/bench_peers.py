@@ -20,11 +20,13 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.benchmarks.worker import fill, prepare, visit_all  # noqa: E402
+
 PEERS = ROOT.parent / "shared" / "bench" / "peers"
 MUST = {"bytes differ, text same": 20, "same bytes": 8, "10 % changed, bytes differ on all": 8}
 _ROW = re.compile(r"^(?P<round>[^:]+): (?P<done>\d+)/\d+ in .*?; (?P<ms>[\d.]+) ms CPU a check")
@@ -41,57 +43,15 @@ def _free_port() -> int:
 
 def _round() -> float:
     """Visit every monitor once: CPU milliseconds a check."""
-    from django.utils import timezone
-
-    from monitoring.models import Monitor
-    from monitoring.services import capture, schedule
-
-    now = timezone.now()
-    Monitor.objects.update(next_check_at=now, lease_until=None)
-    cpu, done = time.process_time(), 0
-    while claims := schedule.claim_due(now=now, limit=200, lease_s=600):
-        for claim in claims:
-            done += sum(capture.run_batch(claim.ids, claim.token, budget_s=600).values())
-    return 1000 * (time.process_time() - cpu) / done
-
-
-def _fill(port: int, count: int) -> None:
-    from django.core.management import call_command
-    from django.utils import timezone
-
-    from monitoring.models import Monitor, PageType, Site, Team, Vantage
-
-    call_command("migrate", interactive=False, verbosity=0)
-    common: dict[str, Any] = {
-        "site": Site.objects.create(name="Local", host="local", gap_s=0),
-        "team": Team.objects.create(name="Bench"),
-        "page_type": PageType.objects.create(name="Bench", slug="bench"),
-        "vantage": Vantage.objects.create(name="bench"),
-        "next_check_at": timezone.now(),
-    }
-    urls = [f"http://127.0.0.1:{port}/p{n}.html" for n in range(count)]
-    Monitor.objects.bulk_create([Monitor(name=url, url=url, **common) for url in urls])
+    done, cpu, _ = visit_all()
+    return 1000 * cpu / done
 
 
 def _ours(folder: str, port: int, count: int) -> dict[str, float]:
     """CPU milliseconds a check of each round."""
     pages = f"{folder}/pages"
-    os.environ |= {
-        "TIDELINE_DATA": folder,
-        "TIDELINE_DATABASE": f"sqlite://{folder}/bench.sqlite3",
-        "TIDELINE_TEST_ALLOWED_ADDRESSES": f"127.0.0.1:{port}",
-        "TIDELINE_LOG_LEVEL": "WARNING",
-        "TIDELINE_CONFIRM_DELAY_S": "1",
-        "DJANGO_SETTINGS_MODULE": "config.settings",
-    }
-    sys.path.insert(0, str(ROOT))
-    import django
-
-    django.setup()
-    from django.conf import settings
-
-    settings.CONFIRM_DELAY_S = 1
-    _fill(port, count)
+    prepare(folder, port)
+    fill(f"http://127.0.0.1:{port}/p{n}.html" for n in range(count))
     found = {"first": _round(), "same bytes": _round()}
     _pageset("nonce", pages)
     found["bytes differ, first time"] = _round()
