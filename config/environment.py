@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from ipaddress import ip_network
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from config import logs
 from monitoring.fetching.guard import is_private
 
 
@@ -106,6 +108,23 @@ def contact(name: str) -> str:
     return value
 
 
+def choice(name: str, default: str, known: Sequence[str]) -> str:
+    """One of a few words."""
+    value = text(name, default).strip().lower()
+    if value not in known:
+        raise EnvironmentProblem(name, f"is {value!r}; expected {' or '.join(known)}")
+    return value
+
+
+def passwords(*names: str) -> list[str]:
+    """The passwords in addresses, as written and as meant."""
+    found = []
+    for name in names:
+        secret = urlsplit(text(name)).password or ""
+        found += [secret, unquote(secret)]
+    return found
+
+
 def words(name: str, default: str = "") -> list[str]:
     """A comma-separated list."""
     return [part.strip() for part in text(name, default).split(",") if part.strip()]
@@ -170,9 +189,12 @@ class Secrets:
         if self.is_reserved(name):
             return None
         try:
-            return text(f"{self._prefix}{name}") or self._lines().get(name)
+            value = text(f"{self._prefix}{name}") or self._lines().get(name)
         except EnvironmentProblem as problem:  # ends a start, and must not end a worker
             raise OSError(str(problem)) from problem
+        if value:
+            logs.hide(value)
+        return value
 
     def is_reserved(self, name: str) -> bool:
         """Whether this can be no secret's name."""

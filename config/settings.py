@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from django.utils.csp import CSP
 
 from config import environment as env
+from config import logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VERSION = "0.1.0"
@@ -85,6 +86,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "review.request_ids.RequestIds",
     "review.middleware.FrameHost",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -298,11 +300,15 @@ if TEST_ALLOWED_ADDRESSES and PRODUCTION:
     raise env.EnvironmentProblem("TIDELINE_TEST_ALLOWED_ADDRESSES", "opens the address guard; production refuses it")
 
 # --- logging ---------------------------------------------------------------------------------------------------
+LOG_FORMAT = env.choice("TIDELINE_LOG_FORMAT", "text", ("text", "json"))
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"()": "config.logs.OneLine", "format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {
+        "text": {"()": "config.logs.OneLine", "format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
+        "json": {"()": "config.logs.JsonLines"},
+    },
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["console"], "level": env.text("TIDELINE_LOG_LEVEL", "WARNING")},
     "loggers": {
         "monitoring": {"level": env.text("TIDELINE_LOG_LEVEL", "INFO"), "propagate": True},
@@ -310,6 +316,8 @@ LOGGING = {
         "django.security.DisallowedHost": {"handlers": [], "propagate": False},
     },
 }
+# What no log line ever holds; secrets of sites join them when they are read.
+logs.hide(SECRET_KEY, env.text("TIDELINE_SMTP_PASSWORD"), *env.passwords("TIDELINE_DATABASE", "TIDELINE_REDIS"))
 
 # Other services of the same domain are not ours to force onto https, and a preload list is for whole domains.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]

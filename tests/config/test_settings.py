@@ -28,6 +28,7 @@ def start(**environment: str) -> subprocess.CompletedProcess[str]:
     ("environment", "expected"),
     [
         ({"TIDELINE_DEBUG": "perhaps"}, "TIDELINE_DEBUG is 'perhaps'; expected 1 or 0"),
+        ({"TIDELINE_LOG_FORMAT": "xml"}, "TIDELINE_LOG_FORMAT is 'xml'; expected text or json"),
         ({"TIDELINE_WORKERS": "0"}, "TIDELINE_WORKERS is 0; expected 1 to 64"),
         ({"TIDELINE_WORKERS": "two"}, "TIDELINE_WORKERS is 'two'; expected a whole number"),
         ({"TIDELINE_EXTRA_PORTS": "8080,http"}, "TIDELINE_EXTRA_PORTS contains 'http'"),
