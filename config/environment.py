@@ -130,43 +130,6 @@ def words(name: str, default: str = "") -> list[str]:
     return [part.strip() for part in text(name, default).split(",") if part.strip()]
 
 
-def database(name: str, data: Path) -> dict[str, object]:
-    """Django's database settings from a URL: `sqlite:///PATH` or `postgresql://USER:PASSWORD@HOST:PORT/NAME`.
-
-    SQLite runs in WAL with IMMEDIATE transactions and synchronous FULL: a verdict that was
-    acknowledged survives a power cut.
-    """
-    url = text(name, f"sqlite:///{data / 'tideline.sqlite3'}")
-    parts = urlsplit(url)
-    if parts.scheme == "sqlite":
-        return {
-            "ENGINE": "django.db.backends.sqlite3",
-            "NAME": parts.path if parts.path != "/:memory:" else ":memory:",
-            "OPTIONS": {
-                "timeout": 20,
-                "transaction_mode": "IMMEDIATE",
-                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;",
-            },
-            "CONN_MAX_AGE": None,
-        }
-    if parts.scheme in {"postgresql", "postgres"}:
-        if not parts.path.strip("/"):
-            raise EnvironmentProblem(name, "names no database; expected postgresql://USER:PASSWORD@HOST:PORT/NAME")
-        options: dict[str, object] = {}
-        return {
-            "ENGINE": "django.db.backends.postgresql",
-            "NAME": unquote(parts.path.strip("/")),
-            "USER": unquote(parts.username or ""),
-            "PASSWORD": unquote(parts.password or ""),
-            "HOST": parts.hostname or "",
-            "PORT": parts.port or "",
-            "OPTIONS": options,
-            "CONN_MAX_AGE": 300,
-            "CONN_HEALTH_CHECKS": True,
-        }
-    raise EnvironmentProblem(name, f"has the scheme {parts.scheme!r}; expected sqlite or postgresql")
-
-
 class Secrets:
     """Secrets that settings of sites and monitors refer to by name; read when asked for, and never printed.
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from django.utils.csp import CSP
 
 from config import environment as env
-from config import logs
+from config import logs, servers
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VERSION = "0.1.0"
@@ -126,13 +126,13 @@ TEMPLATES = [
 ]
 
 # --- data ------------------------------------------------------------------------------------------------------
-DATABASES = {"default": env.database("TIDELINE_DATABASE", DATA_DIR)}
+DATABASES = {"default": servers.database("TIDELINE_DATABASE", "DATABASE_URL", DATA_DIR)}
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3" and not TESTING:
     DATA_DIR.mkdir(parents=True, exist_ok=True)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 PAYLOAD_DIR = DATA_DIR / "payloads"
 
-REDIS_URL = env.text("TIDELINE_REDIS")
+REDIS_URL = servers.redis("TIDELINE_REDIS", "REDIS_URL")
 CACHES = {
     "default": (
         {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
@@ -317,7 +317,11 @@ LOGGING = {
     },
 }
 # What no log line ever holds; secrets of sites join them when they are read.
-logs.hide(SECRET_KEY, env.text("TIDELINE_SMTP_PASSWORD"), *env.passwords("TIDELINE_DATABASE", "TIDELINE_REDIS"))
+logs.hide(
+    SECRET_KEY,
+    env.text("TIDELINE_SMTP_PASSWORD"),
+    *env.passwords("TIDELINE_DATABASE", "DATABASE_URL", "TIDELINE_REDIS", "REDIS_URL"),
+)
 
 # Other services of the same domain are not ours to force onto https, and a preload list is for whole domains.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
