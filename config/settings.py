@@ -267,6 +267,8 @@ Q_CLUSTER = {
     "poll": 0.5,
     "label": "Background work",
     "log_level": "WARNING",
+    "scheduler": False,  # what runs by the clock is in our own tables
+    "broker_class": f"monitoring.broker.{'RedisBroker' if REDIS_URL else 'DatabaseBroker'}",
     **({"redis": REDIS_URL} if REDIS_URL else {"orm": "default"}),
 }
 

@@ -20,6 +20,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 _PR_SET_PDEATHSIG = 1
 _STOP_S = 15.0
+_SETTLED_S = 10.0  # who ends sooner on its first start can't work here, and starting it again would not help
+_LONGEST_PAUSE_S = 60.0
 
 
 def _die_with_parent() -> None:
@@ -36,6 +38,44 @@ def _port_is_free(port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+class _Child:
+    """One of the three processes. It is started again when it ends: at once, and after a while where it keeps ending."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._command = command
+        self._pause_s = 0.0
+        self._again_at = 0.0
+        self._settled = False
+        self._start()
+
+    def _start(self) -> None:
+        self._began = time.monotonic()
+        self.process = subprocess.Popen(  # noqa: S603 - our own commands
+            self._command, cwd=settings.BASE_DIR, start_new_session=True, preexec_fn=_die_with_parent
+        )
+
+    def ended(self) -> bool:
+        """Whether it ended by itself."""
+        return self.process.poll() is not None
+
+    def start_again(self) -> bool:
+        """Start it anew once its pause is over; False where it never worked."""
+        now = time.monotonic()
+        if not self._again_at:
+            lived = now - self._began
+            self._settled = self._settled or lived >= _SETTLED_S
+            if not self._settled:
+                return False
+            self._pause_s = 0.0 if lived >= _LONGEST_PAUSE_S else min(max(1.0, self._pause_s * 2), _LONGEST_PAUSE_S)
+            self._again_at = now + self._pause_s
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)  # what it left behind
+        if now >= self._again_at:
+            self._again_at = 0.0
+            self._start()
+        return True
 
 
 class Command(BaseCommand):
@@ -102,35 +142,32 @@ class Command(BaseCommand):
 
         signal.signal(signal.SIGINT, stop)
         signal.signal(signal.SIGTERM, stop)
-        children = {
-            name: subprocess.Popen(  # noqa: S603 - our own commands
-                command, cwd=settings.BASE_DIR, start_new_session=True, preexec_fn=_die_with_parent
-            )
-            for name, command in commands.items()
-        }
+        children = {name: _Child(command) for name, command in commands.items()}
         self.stdout.write(self.style.SUCCESS(f"\nTideline is at {settings.APP_ORIGIN}/   (Ctrl-C stops it)\n"))
         self.stdout.flush()
         failed = ""
         while not stopping and not failed:
             time.sleep(0.25)
-            failed = next((name for name, child in children.items() if child.poll() is not None), "")
+            for name, child in children.items():
+                if child.ended() and not child.start_again():
+                    failed = name
         self.stdout.write("Stopping")
-        self._stop(children)
+        self._stop([child.process for child in children.values()])
         if failed:
             raise CommandError(
                 f"The {failed} process ended by itself; its last lines above say why. Everything was stopped."
             )
 
-    def _stop(self, children: dict[str, subprocess.Popen[bytes]]) -> None:
+    def _stop(self, children: list[subprocess.Popen[bytes]]) -> None:
         """Ask every process group to end, then insist."""
-        for child in children.values():
+        for child in children:
             if child.poll() is None:
                 child.terminate()
         deadline = time.monotonic() + _STOP_S
-        for child in children.values():
+        for child in children:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(max(0.1, deadline - time.monotonic()))
-        for child in children.values():
+        for child in children:
             try:
                 os.killpg(child.pid, signal.SIGKILL)
             except ProcessLookupError:
