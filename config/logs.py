@@ -7,6 +7,7 @@ import logging
 import math
 import os
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -71,6 +72,26 @@ class OneLine(logging.Formatter):
     @override
     def format(self, record: logging.LogRecord) -> str:
         return hidden(super().format(record))
+
+
+class RecentErrors(logging.Handler):
+    """Remembers this process's last errors, for those who look how it is doing."""
+
+    @override
+    def emit(self, record: logging.LogRecord) -> None:
+        at = datetime.fromtimestamp(record.created, tz=UTC).isoformat(timespec="seconds")
+        text = escaped(hidden(record.getMessage()))
+        if record.exc_info and record.exc_info[1] is not None:
+            text += f" ({type(record.exc_info[1]).__name__})"
+        _errors.append({"at": at, "logger": record.name, "event": text[:300]})
+
+
+_errors: deque[dict[str, str]] = deque(maxlen=3)
+
+
+def recent_errors() -> list[dict[str, str]]:
+    """The last errors that were logged here, the newest last."""
+    return list(_errors)
 
 
 class JsonLines(logging.Formatter):

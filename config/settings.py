@@ -310,8 +310,11 @@ LOGGING = {
         "text": {"()": "config.logs.OneLine", "format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
         "json": {"()": "config.logs.JsonLines"},
     },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
-    "root": {"handlers": ["console"], "level": env.text("TIDELINE_LOG_LEVEL", "WARNING")},
+    "handlers": {
+        "console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT},
+        "recent": {"class": "config.logs.RecentErrors", "level": "ERROR"},
+    },
+    "root": {"handlers": ["console", "recent"], "level": env.text("TIDELINE_LOG_LEVEL", "WARNING")},
     "loggers": {
         "monitoring": {"level": env.text("TIDELINE_LOG_LEVEL", "INFO"), "propagate": True},
         "review": {"level": env.text("TIDELINE_LOG_LEVEL", "INFO"), "propagate": True},

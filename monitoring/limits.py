@@ -35,6 +35,21 @@ def cap_memory(megabytes: int) -> bool:
     return True
 
 
+def memory_mb() -> int:
+    """Most memory that this process ever held; 0 where the system does not tell."""
+    if resource is None:
+        return 0
+    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+
+
+def children_cpu_s() -> float:
+    """Processor time of child processes that have ended and were waited for."""
+    if resource is None:
+        return 0.0
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def worker_started(**_: Any) -> None:
     """What the cluster calls in each new worker process."""
     cap_memory(settings.WORKER_MEMORY_MB)

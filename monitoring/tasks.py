@@ -8,7 +8,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from monitoring import queueing
-from monitoring.services import capture, comparisons, refetch, ticker
+from monitoring.services import capture, comparisons, refetch, tallies, ticker
 from monitoring.services.watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
@@ -20,6 +20,7 @@ def run_batch(ids: list[int], token: str) -> str:
         counts = capture.run_batch(ids, token, alive=watchdog.alive)
     if counts:
         ticker.turn(now=timezone.now())  # the next batch need not wait for the ticker
+    tallies.flush()
     return " ".join(f"{outcome}={count}" for outcome, count in sorted(counts.items())) or "nothing held"
 
 
@@ -30,6 +31,7 @@ def run_periodic(name: str) -> str:
     except KeyError:
         logger.warning("job=%s is not registered here", name)
         return "unknown job"
+    tallies.flush()
     return str(result)
 
 

@@ -6,6 +6,7 @@ from monitoring.models.check import Check, Outcome
 from monitoring.models.comparison import VantageComparison
 from monitoring.models.hints import Hint, HintSource, RobotsFile
 from monitoring.models.monitor import DocumentKind, Monitor, MonitorMemory, MonitorState, Renderer, SettingChange
+from monitoring.models.operations import Census, Process, Tally
 from monitoring.models.outbox import OutboxMessage
 from monitoring.models.page_type import PageType
 from monitoring.models.periodic import PeriodicJob
@@ -17,6 +18,7 @@ from monitoring.models.vantage import Vantage
 
 __all__ = [
     "CalibrationRun",
+    "Census",
     "Change",
     "Check",
     "DocumentKind",
@@ -33,12 +35,14 @@ __all__ = [
     "PageType",
     "Payload",
     "PeriodicJob",
+    "Process",
     "Renderer",
     "RobotsFile",
     "RobotsPolicy",
     "SettingChange",
     "Site",
     "Snapshot",
+    "Tally",
     "Team",
     "Vantage",
     "VantageComparison",

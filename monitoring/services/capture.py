@@ -24,8 +24,20 @@ from django.utils import timezone
 
 from monitoring.fetching.capture import Exemption, Failure, FetchRequest, Link, Outcome
 from monitoring.fetching.guard import AddressPolicy
+from monitoring.limits import children_cpu_s
 from monitoring.models import Change, Monitor, Renderer, RobotsPolicy, Site, Snapshot
-from monitoring.services import following, hints, places, politeness, rendering, robots, schedule, validators, vantages
+from monitoring.services import (
+    following,
+    hints,
+    places,
+    politeness,
+    rendering,
+    robots,
+    schedule,
+    tallies,
+    validators,
+    vantages,
+)
 from monitoring.services.egress import address_policy
 from monitoring.services.findings import Finding
 from monitoring.services.handover import Fetcher
@@ -64,9 +76,11 @@ def run_batch(
     own = schedule.take_over(ids, token, now=timezone.now())
     if not own:
         return {}
+    tallies.stages.begin()
     try:
         return dict(_Batch(own, ids, budget_s, alive).run())
     finally:
+        tallies.stages.end()
         schedule.release(own)
 
 
@@ -346,6 +360,7 @@ class _Batch:
         Not beyond the budget, when something does not end.
         """
         self.ledger.flush_due()
+        tallies.flush_due()
         now = time.monotonic()
         if now >= self.ends + OVERTIME_S:
             return
@@ -369,12 +384,14 @@ class _Batch:
             return
         from monitoring.fetching import browser  # Playwright takes a while to import; most batches need none
 
+        before_s = children_cpu_s()
         with browser.Renderer(policy=policy, chromium_path=settings.CHROMIUM) as renderer:
             for pk in order:
                 if self._left_s() > REQUEST_S:
                     self._render(self.monitors[pk], renderer)
             for pk in list(self.abroad):
                 self._render_abroad(self.monitors[pk], renderer)
+        tallies.count("cpu", "render", by=children_cpu_s() - before_s)
         for pk in self.escalated.keys() - set(self.unfollowed):  # no time was left for these
             self._guarded(pk, lambda pk=pk: self._record(self.monitors[pk], self.escalated.pop(pk)))  # type: ignore[misc]
 
@@ -395,6 +412,7 @@ class _Batch:
             self._handle(rendering.unresolved(monitor, error, now=now))
             return
         outcome = renderer.render(request)
+        tallies.count("renders", "failed" if isinstance(outcome, Failure) else "page")
         politeness.note(monitor.site, outcome, now=timezone.now(), through_proxy=bool(monitor.vantage.proxy_url))
         self._handle(outcome)
 
@@ -475,7 +493,9 @@ class _Batch:
     def _handle(self, outcome: Outcome) -> None:
         """Judge one outcome, and record it or set it aside for a second look."""
         self._keep_alive()
+        before = tallies.stages.switch("judge")
         self._guarded(outcome.key, lambda: self._visit(self.monitors[outcome.key], outcome))
+        tallies.stages.switch(before)
 
     def _guarded(self, pk: int, work: Callable[[], None]) -> None:
         """Do one monitor's work; a bug of ours there must not stop the others."""
@@ -493,11 +513,13 @@ class _Batch:
 
     def _lose(self, pk: int) -> None:
         logger.warning("monitor=%d lease lost, nothing written", pk)
+        tallies.count("unwritten", "lost")
         self.counts["lost"] += 1
 
     def _crash(self, pk: int, error: Exception) -> None:
         """Report a bug of ours at a monitor, and see to it that it is tried again later."""
         logger.error("monitor=%d crashed", pk, exc_info=error)
+        tallies.count("unwritten", "crashed")
         self.counts["crashed"] += 1
         schedule.stage_failed(pk, self.token, "judge", now=timezone.now())
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import queue
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 
@@ -14,6 +15,7 @@ from django.conf import settings
 from monitoring.fetching.capture import Capture, FetchRequest, Outcome
 from monitoring.fetching.guard import AddressPolicy
 from monitoring.fetching.http import Fetcher as PageFetcher
+from monitoring.services import tallies
 
 # What waits to be taken, in bytes: a dozen usual pages, and answers without a page by the dozens.
 HANDOVER_BYTES = 4_000_000
@@ -46,6 +48,7 @@ class Fetcher:
         self._error: BaseException | None = None
         self._dropped: set[int] = set()
         self.pending = 0
+        self.cpu_s = 0.0  # processor time of the loop's thread, once it has ended
 
     def __enter__(self) -> Fetcher:
         self._thread.start()
@@ -55,6 +58,7 @@ class Fetcher:
     def __exit__(self, *_: object) -> None:
         self._call(self._over.set)
         self._thread.join(timeout=10)
+        tallies.count("cpu", "fetch", by=self.cpu_s)
 
     def add(self, request: FetchRequest, delay_s: float) -> None:
         """Ask for a page so many seconds from now; nothing is asked once the budget is used up."""
@@ -119,6 +123,7 @@ class Fetcher:
             asyncio.run(self._all())
         except Exception as error:  # noqa: BLE001 - the top of the thread: raised again where outcomes are taken
             self._error = error
+        self.cpu_s = time.thread_time()
         self._has_ended = True  # before the last word: who asks later knows that nobody answers
         self._handover.put((self._error, 0))
         self._ready.set()

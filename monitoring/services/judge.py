@@ -40,7 +40,7 @@ from monitoring.fetching.charset import decode_page
 from monitoring.fetching.politeness import retry_after_s
 from monitoring.models import Change, Monitor, MonitorState, Outcome, Renderer, Snapshot
 from monitoring.scheduling.core import hash01
-from monitoring.services import documents, memories, moulds, validators
+from monitoring.services import documents, memories, moulds, tallies, validators
 from monitoring.services.findings import DETECTOR, Document, Finding, Fold
 from monitoring.services.rules import Rules
 from monitoring.services.showing import document_of, is_empty
@@ -273,12 +273,21 @@ class _Visit:
         return tuple({"code": "contradiction", "text": c.text[:_REASON_TEXT], "data": {"name": c.name}} for c in found)
 
     def _read(self, capture: Capture, *, fields: bool) -> Reading:
-        source = documents.source_of(capture, self.kind, sha256=self.raw)
-        return documents.reading_of(source, self.monitor, self.rules, region=self.monitor.region_path, fields=fields)
+        before = tallies.stages.switch("read")
+        try:
+            source = documents.source_of(capture, self.kind, sha256=self.raw)
+            region = self.monitor.region_path
+            return documents.reading_of(source, self.monitor, self.rules, region=region, fields=fields)
+        finally:
+            tallies.stages.switch(before)
 
     def _of_snapshot(self, snapshot: Snapshot, *, fields: bool) -> Reading:
         """A stored capture, read as this one is, and less what has no counterpart in it by its nature."""
-        stored = reading_of(snapshot, self.monitor, self.rules, region=self.monitor.region_path, fields=fields)
+        before = tallies.stages.switch("read")
+        try:
+            stored = reading_of(snapshot, self.monitor, self.rules, region=self.monitor.region_path, fields=fields)
+        finally:
+            tallies.stages.switch(before)
         return paired(self.kind, stored, self.reading)
 
     # -- the gates -----------------------------------------------------------------------
@@ -354,7 +363,10 @@ class _Visit:
             return text_hash(self.reading)
         if self._fits:
             return self.monitor.baseline_text_hash
-        return text_hash(skim(html, ignore_selectors=rules.ignore_selectors, field_selectors=rules.field_selectors))
+        before = tallies.stages.switch("read")
+        skimmed = skim(html, ignore_selectors=rules.ignore_selectors, field_selectors=rules.field_selectors)
+        tallies.stages.switch(before)
+        return text_hash(skimmed)
 
     def _finding(self, outcome: Outcome, **more: Any) -> Finding:
         capture = self.capture

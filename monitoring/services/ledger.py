@@ -18,7 +18,7 @@ from typing import Any
 from django.db import DatabaseError, InterfaceError, OperationalError, transaction
 
 from monitoring.models import Check, Monitor, MonitorState, Outcome
-from monitoring.services import hints, rows
+from monitoring.services import hints, rows, tallies
 from monitoring.services.findings import Finding
 from monitoring.services.record import StaleLeaseError, check_values, log_visit, monitor_values, next_visit, record
 from monitoring.services.rules import Rules
@@ -67,10 +67,18 @@ class Ledger:
 
     def add(self, finding: Finding, monitor: Monitor, *, rules: Rules, now: datetime) -> None:
         """Record the visit, now or with others soon. Raises what `record` raises."""
+        before = tallies.stages.switch("record")
+        try:
+            self._add(finding, monitor, rules, now)
+        finally:
+            tallies.stages.switch(before)
+
+    def _add(self, finding: Finding, monitor: Monitor, rules: Rules, now: datetime) -> None:
         if monitor.pk in self._entries:
             self.flush()  # two visits of one monitor are written one after the other
         if not is_routine(finding, monitor):
             check = record(finding, monitor, token=self._token, rules=rules, now=now)
+            tallies.visit(check.__dict__, monitor)
             self._written(check.outcome)
             return
         if not self._entries:
@@ -89,6 +97,13 @@ class Ledger:
         entries, self._entries = list(self._entries.values()), {}
         if not entries:
             return
+        before = tallies.stages.switch("record")
+        try:
+            self._write_all(entries)
+        finally:
+            tallies.stages.switch(before)
+
+    def _write_all(self, entries: Sequence[_Entry]) -> None:
         try:
             written = _write(entries, self._token, skip_locked=True)
         except (OperationalError, InterfaceError):
@@ -120,6 +135,7 @@ class Ledger:
 
     def _tell(self, entry: _Entry) -> None:
         log_visit(entry.check)
+        tallies.visit(entry.check, entry.monitor)
         self._written(entry.check["outcome"])
 
 

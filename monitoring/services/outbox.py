@@ -20,6 +20,7 @@ from django.core.mail import EmailMultiAlternatives, mailers
 from django.db.models import Q
 
 from monitoring.models import OutboxMessage
+from monitoring.services import tallies
 
 logger = logging.getLogger(__name__)
 
@@ -142,4 +143,5 @@ def _settle(message: OutboxMessage, *, now: datetime, problem: str, permanent: b
         values["next_attempt_at"] = now + backoff(attempts)
         logger.warning("outbox=%s kind=%s attempt=%s failed: %s", message.pk, message.kind, attempts, problem)
     OutboxMessage.objects.filter(pk=message.pk, lease_token=message.lease_token).update(**values)
+    tallies.count("mail", "sent" if not problem else "gave_up" if "state" in values else "failed")
     return not problem

@@ -34,7 +34,7 @@ from monitoring.scheduling import (
     retry_days,
     unchanged_cost,
 )
-from monitoring.services import rates, rows
+from monitoring.services import rates, rows, tallies
 from monitoring.services.politeness import ENOUGH_FAILURES, LONGEST_REST
 
 logger = logging.getLogger(__name__)
@@ -290,9 +290,13 @@ def reconcile(*, now: datetime) -> int:
         )
         if count:
             logger.warning("monitor=%d worker died at stage=%s times=%d quarantined=%s", pk, stage, failures + 1, last)
+            tallies.count("quarantined", by=last)
         freed += count
     after = Case(When(stage="", then=Value(CAREFUL)), When(stage=GROUP, then=Value(ALONE)), default=F("stage"))
-    return freed + expired.filter(stage__in=_UNMARKED).update(lease_until=None, lease_token="", stage=after)
+    freed += expired.filter(stage__in=_UNMARKED).update(lease_until=None, lease_token="", stage=after)
+    if freed:
+        tallies.count("leases_expired", by=freed)
+    return freed
 
 
 def mend_plans(*, now: datetime) -> int:
@@ -330,6 +334,8 @@ def stage_failed(pk: int, token: str, stage: str, *, now: datetime) -> None:
             next_check_at=now + timedelta(days=wait),
             plan_reason="retry",
         )
+    if failures >= MAX_STAGE_FAILURES:
+        tallies.count("quarantined")
 
 
 def batches_under_way(*, now: datetime) -> int:

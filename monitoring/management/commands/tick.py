@@ -12,6 +12,8 @@ from django.core.management.base import BaseCommand
 from django.db import close_old_connections
 from django.utils import timezone
 
+from monitoring.models import Process
+from monitoring.services import heartbeat, tallies
 from monitoring.services.ticker import turn
 
 logger = logging.getLogger(__name__)
@@ -37,9 +39,12 @@ class Command(BaseCommand):
         for signum in (signal.SIGINT, signal.SIGTERM):
             signal.signal(signum, self._stop)
         wait = every = options["every"]
+        heart = heartbeat.Heart(Process.Kind.TICKER)
         while not self._stopping:
             try:
                 turn(now=timezone.now())
+                heart.beat_if_due()
+                tallies.flush_due()
             except Exception:
                 wait = min(wait * 2, LONGEST_WAIT_S)
                 logger.exception("ticker failed, next turn in %.0f s", wait)
