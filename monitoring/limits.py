@@ -37,17 +37,13 @@ def cap_memory(megabytes: int) -> bool:
 
 def memory_mb() -> int:
     """Most memory that this process ever held; 0 where the system does not tell."""
-    if resource is None:
-        return 0
-    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+    return 0 if resource is None else int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 
 
 def children_cpu_s() -> float:
     """Processor time of child processes that have ended and were waited for."""
-    if resource is None:
-        return 0.0
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    used = None if resource is None else resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime if used else 0.0
 
 
 def worker_started(**_: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from datetime import timedelta
 
@@ -68,7 +69,7 @@ def test_the_last_errors_stand_in_the_row(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(logs, "_errors", type(logs._errors)(maxlen=3))
     handler = logs.RecentErrors(level="ERROR")
     for n in range(5):
-        handler.handle(logs.logging.makeLogRecord({"msg": f"broke {n}\nx://a:canary@b", "levelno": 40, "name": "m"}))
+        handler.handle(logging.makeLogRecord({"msg": f"broke {n}\nx://a:canary@b", "levelno": 40, "name": "m"}))
     Heart(WORKER).beat()
 
     told = [error["event"] for error in Process.objects.get().facts["errors"]]

@@ -50,7 +50,8 @@ def test_no_limit_is_set_where_none_is_wanted() -> None:
 def test_each_new_worker_is_told_its_limit(settings: object, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[int] = []
     monkeypatch.setattr(limits, "cap_memory", told.append)
+    monkeypatch.setattr("monitoring.services.heartbeat.Pulse.start", lambda pulse: told.append(0))
 
     post_spawn.send(sender="django_q", proc_name="worker")
 
-    assert told == [1024]
+    assert told == [1024, 0]  # and gives signs of life
