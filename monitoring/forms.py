@@ -232,6 +232,14 @@ class PageTypeForm(_Returning[PageType]):
         max_value=1,
         help_text=_("Share of noise that goes to the queue as a sample, so that misses are measured."),
     )
+    auto_cut = forms.FloatField(
+        label=_("Applied by itself up to"),
+        initial=0,
+        min_value=0,
+        max_value=1,
+        required=False,
+        help_text=_("Once a week a proposal that moves the cut by at most this much is applied; 0: never."),
+    )
     tell_after = forms.IntegerField(
         label=_("Told after"),
         initial=3,
@@ -251,6 +259,10 @@ class PageTypeForm(_Returning[PageType]):
     class Meta:
         model = PageType
         fields = list(monitors.PAGE_TYPE_SETTINGS)
+
+    def clean_auto_cut(self) -> float:
+        """Left empty is never."""
+        return self.cleaned_data["auto_cut"] or 0.0
 
 
 class FieldRuleForm(_ModelForm[FieldRule]):

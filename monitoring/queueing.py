@@ -109,6 +109,7 @@ periodic("outbox", 5, "monitoring.services.outbox.send_due", when="monitoring.qu
 periodic(
     "first-looks", 10, "monitoring.services.refetch.first_looks", when="monitoring.services.refetch.any_first_look"
 )
+periodic("quiet-refetches", 3_600, "monitoring.services.calibrate.schedule_quiet")
 periodic("lost-calibrations", 900, "monitoring.services.refetch.give_up")
 periodic("lost-comparisons", 300, "monitoring.services.comparisons.give_up")
 periodic("mend-plans", 3_600, "monitoring.services.schedule.mend_plans")

@@ -21,5 +21,11 @@ class ReviewConfig(AppConfig):
 
         periodic("digests", 60, "review.services.digests.tick", when="review.services.digests.any_due")
         periodic("notices", 60, "review.services.notices.tick", when="review.services.notices.any_due")
+        periodic(
+            "calibrations",
+            86_400,
+            "review.services.calibrating.tick",
+            when="review.services.calibrating.any_automatic",
+        )
         important_field_changed.connect(send_field_alert, dispatch_uid="review.alerts")
         post_migrate.connect(ensure_roles, sender=self, dispatch_uid="review.roles")

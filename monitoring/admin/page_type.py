@@ -41,7 +41,7 @@ class PageTypeAdmin(Tries[PageType], Admin[PageType]):
         (None, {"fields": ["name", "slug"]}),
         (
             _("What counts as a change"),
-            {"fields": ["cut", "threshold", "order_matters", "case_matters", "audit_share"]},
+            {"fields": ["cut", "threshold", "order_matters", "case_matters", "audit_share", "auto_cut"]},
         ),
         (_("How often"), {"fields": ["default_interval_s", "weight", "max_interval_s", "min_interval_s"]}),
         (_("When a page can't be read"), {"fields": ["tell_after", "remind_days"]}),

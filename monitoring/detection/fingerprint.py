@@ -84,6 +84,11 @@ def distance(a: int, b: int) -> int:
     return (a ^ b).bit_count()
 
 
+def length(reading: Reading) -> int:
+    """Number of words (characters where words are not spaced) in the text that `fingerprint` measures."""
+    return int(_tokens(mask(reading.main_text).text).size)
+
+
 def to_hex(value: int) -> str:
     """A fingerprint as it is stored: 16 lower-case hex characters. ValueError outside 0..2^64-1."""
     if not 0 <= value < 1 << 64:

@@ -17,7 +17,7 @@ from monitoring.detection.align import Pairing, align
 from monitoring.detection.blocks import Block, Reading, Region, Surface
 from monitoring.detection.explain import Facts, Scene
 from monitoring.detection.fingerprint import distance, fingerprint
-from monitoring.detection.judgement import Edit, EditKind, Judgement, Kind, Reason, Settings
+from monitoring.detection.judgement import FAR_SHARE, Edit, EditKind, Judgement, Kind, Reason, Settings, is_content
 from monitoring.detection.memory import (
     EMPTY,
     Memory,
@@ -31,7 +31,6 @@ from monitoring.detection.score import WEIGHTS, Weights, combined, features
 
 DETECTOR_VERSION = 1
 
-FAR_SHARE = 0.5  # share of the cut that an edit must reach for the distance to speak for it
 LOW = "below-cut"  # an edit that no rule explains and that the model finds too slight
 
 
@@ -68,15 +67,16 @@ def judge(
     edits = _resplit(edits, old, new)
     open_edits = [e for e in edits if not e.explained]
     score = combined([e.weight for e in open_edits])
-    far = bits > settings.threshold and _any_main(open_edits, old, new, settings.cut * FAR_SHARE)
-    kind = Kind.CONTENT if score >= settings.cut or far else Kind.NOISE
+    main = _main_weight(open_edits, old, new)
+    matters = is_content(score, bits, main, cut=settings.cut, threshold=settings.threshold)
+    kind = Kind.CONTENT if matters else Kind.NOISE
     state = memory.state
     if kind is Kind.CONTENT:
         state = _state(state, edits, facts, scene, pairing)
     limit = settings.cut * FAR_SHARE if kind is Kind.CONTENT else 1.0
     edits = [_slight(e, old, new, limit, kind) for e in edits]
     delta = encode_delta(_moves(edits, old, new), state=state, rebased=kind is Kind.CONTENT)
-    reasons = _reasons(kind, score, bits, edits, facts, scene, old_at, now, state)
+    reasons = _reasons(kind, score, main, bits, edits, facts, scene, old_at, now, state)
     return Judgement(
         kind=kind,
         score=round(score, 4),
@@ -86,6 +86,7 @@ def judge(
         edits=tuple(edits),
         delta=delta,
         visible_difference=_differs_visibly(edits, old, new),
+        main=round(main, 4),
     )
 
 
@@ -257,10 +258,11 @@ def _counts(block: Block) -> bool:
     return block.region is Region.MAIN and block.surface is Surface.VISIBLE
 
 
-def _any_main(edits: Sequence[Edit], old: Reading, new: Reading, least: float) -> bool:
-    """Whether an unexplained edit of what readers see in the main region weighs at least so much."""
-    blocks = (new.blocks[e.new] if e.new >= 0 else old.blocks[e.old] for e in edits if e.weight >= least)
-    return any(_counts(block) for block in blocks)
+def _main_weight(edits: Sequence[Edit], old: Reading, new: Reading) -> float:
+    """The weight of the strongest unexplained edit of what readers see in the main region, 0 for none."""
+    return max(
+        (e.weight for e in edits if _counts(new.blocks[e.new] if e.new >= 0 else old.blocks[e.old])), default=0.0
+    )
 
 
 def _differs_visibly(edits: Sequence[Edit], old: Reading, new: Reading) -> bool:
@@ -281,6 +283,7 @@ def _same() -> Reason:
 def _reasons(
     kind: Kind,
     score: float,
+    main: float,
     bits: int,
     edits: Sequence[Edit],
     facts: Sequence[Facts],
@@ -304,7 +307,7 @@ def _reasons(
         Reason(
             "score",
             f"Substance {score:.2f} {against} the cut of {settings.cut:.2f}.",
-            {"score": round(score, 4), "cut": settings.cut},
+            {"score": round(score, 4), "cut": settings.cut, "main": round(main, 4)},
         )
     )
     over = "above" if bits > settings.threshold else "within"

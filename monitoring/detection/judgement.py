@@ -66,7 +66,10 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Kind, how much, and why. `delta` is the block delta (<= 2 KB) to store with the check."""
+    """Kind, how much, and why. `delta` is the block delta (<= 2 KB) to store with the check.
+
+    main: the weight of the strongest unexplained edit that readers see in the main text, 0 for none.
+    """
 
     kind: Kind
     score: float
@@ -76,3 +79,17 @@ class Judgement:
     edits: tuple[Edit, ...] = ()
     delta: bytes = b""
     visible_difference: bool = False
+    main: float = 0.0
+
+
+FAR_SHARE = 0.5
+"""Share of the cut that an edit of the main text must reach for the distance to speak for it."""
+
+
+def is_content(score: float, distance: int, main: float, *, cut: float, threshold: int) -> bool:
+    """Whether these figures of a comparison make it content under a cut and a threshold.
+
+    score: substance of the whole. main: weight of the strongest unexplained edit that readers see in the main text;
+    with a distance above the threshold, half the cut is enough for it.
+    """
+    return score >= cut or (distance > threshold and 0.0 < main >= cut * FAR_SHARE)

@@ -17,6 +17,7 @@ class CalibrationRun(models.Model):
         REFETCH = "refetch", _("quiet re-fetches")
         VERDICTS = "verdicts", _("verdicts")
         FIRST_LOOK = "first-look", _("first look")
+        QUIET = "quiet", _("scheduled re-fetches")
 
     class State(models.TextChoices):
         WAITING = "waiting", _("waiting")
@@ -25,6 +26,7 @@ class CalibrationRun(models.Model):
         APPLIED = "applied", _("applied")
         REVERTED = "reverted", _("reverted")
         FAILED = "failed", _("failed")
+        UNCHANGED = "unchanged", _("nothing to change")
 
     monitor = models.ForeignKey(
         Monitor, on_delete=models.CASCADE, null=True, blank=True, related_name="calibration_runs"

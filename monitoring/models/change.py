@@ -76,6 +76,8 @@ class Change(models.Model):
     folded = models.PositiveIntegerField(_("newer captures folded in"), default=0)
     returns = models.PositiveIntegerField(_("times back to the prior text"), default=0)  # while it waited
     search_text = models.TextField(blank=True)
+    # The chance with which this noise was taken for the audit sample, as it was then; null for what was found.
+    sample_share = models.FloatField(null=True, blank=True)
 
     objects = ChangeQuerySet.as_manager()
 

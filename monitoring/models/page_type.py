@@ -25,6 +25,12 @@ class PageType(models.Model):
     audit_share = models.FloatField(
         _("audit share"), default=0.0, help_text=_("Share of noise (0 to 1) that goes to the queue as an audit sample.")
     )
+    auto_cut = models.FloatField(
+        _("applied by itself up to"),
+        default=0.0,
+        db_default=0.0,
+        help_text=_("Once a week a proposal that moves the cut by at most this much (0 to 1) is applied; 0: never."),
+    )
     tell_after = models.PositiveSmallIntegerField(
         _("told after"),
         default=3,
@@ -56,6 +62,9 @@ class PageType(models.Model):
             models.CheckConstraint(condition=models.Q(cut__gte=0, cut__lte=1), name="page_type_cut_range"),
             models.CheckConstraint(
                 condition=models.Q(audit_share__gte=0, audit_share__lte=1), name="page_type_audit_share"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(auto_cut__gte=0, auto_cut__lte=1), name="page_type_auto_cut_range"
             ),
             models.CheckConstraint(
                 condition=models.Q(tell_after__gte=1, tell_after__lte=50, remind_days__lte=365),

@@ -7,20 +7,23 @@ quiet fetches moved by itself: that also goes into the monitor's memory.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import asdict
+from datetime import datetime, timedelta
 from itertools import combinations, pairwise
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import F
 from django.utils.translation import gettext as _
 
+from monitoring.calibrating.evidence import SHORT_WORDS, Sample, quiet_threshold
+from monitoring.calibrating.proposal import Proposal, propose
+from monitoring.calibrating.whatif import curve
 from monitoring.detection.blocks import Reading
-from monitoring.detection.fingerprint import distance, fingerprint
+from monitoring.detection.fingerprint import distance, fingerprint, length
 from monitoring.detection.judge import observe
 from monitoring.fetching.capture import Capture, Failure
 from monitoring.models import CalibrationRun, Monitor, MonitorMemory, PageType
@@ -33,20 +36,15 @@ FETCHES = 5
 FIRST_LOOK = 3  # quiet re-fetches after a first capture: what moves by itself is known before the second visit
 FEWEST, MOST = 2, 20
 ENOUGH = 30  # verdicts of each kind before a proposal is made from them
-KEEP_BELOW = 0.95  # a proposed cut stays under this share of the smallest approved score
+QUIET_RUNS = 2_000  # runs that the quiet noise of a page type is taken from
+AUTO_EVERY = timedelta(days=7)
+AUTO_UPPER = 0.05  # of what a rise applied by itself leaves out, at most so much may matter
+QUIET_CYCLE_H = 60 * 24  # each page is fetched quietly once in so many hours
 WIDE_BITS = 16  # above this, two quiet fetches differ more than an edited page does: the proposal says so
 
+type Owner = Monitor | PageType
 type Read = Callable[[Capture], Reading]
 type Fetch = Callable[[], Capture | Failure]
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One verdict that counts: the change's score and distance as they were, and what was decided."""
-
-    score: float
-    distance: int
-    approved: bool
 
 
 def start_run(
@@ -79,6 +77,24 @@ def first_look(monitor: Monitor) -> None:
     there are thousands, which must not stand before the checks in the broker.
     """
     CalibrationRun.objects.create(monitor=monitor, basis=CalibrationRun.Basis.FIRST_LOOK, fetches=FIRST_LOOK)
+
+
+def schedule_quiet(*, now: datetime) -> int:
+    """Quiet re-fetches for the pages whose hour it is: each once in `QUIET_CYCLE_H` hours. Gives how many were planned.
+
+    Nothing is remembered for it: a page's hour follows from its number, so a page whose hour fell into an outage waits
+    for its next one.
+    """
+    hour = int(now.timestamp() // 3600) % QUIET_CYCLE_H
+    waiting = [CalibrationRun.State.WAITING, CalibrationRun.State.RUNNING]
+    due = (
+        Monitor.objects.annotate(hour=F("pk") % QUIET_CYCLE_H)
+        .filter(hour=hour, enabled=True, quarantined_at__isnull=True, baseline__isnull=False, is_sample=False)
+        .exclude(calibration_runs__state__in=waiting)
+    )
+    runs = [CalibrationRun(monitor=m, basis=CalibrationRun.Basis.QUIET, fetches=FIRST_LOOK) for m in due]
+    CalibrationRun.objects.bulk_create(runs)
+    return len(runs)
 
 
 def run(
@@ -127,19 +143,19 @@ def _fail(row: CalibrationRun, problem: str, now: datetime) -> str:
 def _finish(row: CalibrationRun, readings: Sequence[Reading], times: Sequence[datetime], now: datetime) -> None:
     prints = [fingerprint(reading) for reading in readings]
     row.distances = [distance(a, b) for a, b in combinations(prints, 2)]
+    words = max((length(reading) for reading in readings), default=0)
     if row.basis == CalibrationRun.Basis.REFETCH:
-        row.proposed_threshold = threshold_above(row.distances)
-    row.statistics = {"quiet": quiet_deltas(readings, times), "wide": max(row.distances, default=0) > WIDE_BITS}
+        row.proposed_threshold = quiet_threshold(row.distances, words)
+    row.statistics = {
+        "quiet": quiet_deltas(readings, times),
+        "wide": max(row.distances, default=0) > WIDE_BITS,
+        "words": words,
+    }
     row.state, row.finished_at = CalibrationRun.State.DONE, now
     with transaction.atomic():
         row.save(update_fields=["distances", "proposed_threshold", "statistics", "state", "finished_at"])
         # The memory is a fold over checks and quiet fetches: throwing it away makes the next judgement build it anew.
         MonitorMemory.objects.filter(monitor=row.monitor).delete()
-
-
-def threshold_above(distances: Sequence[int]) -> int:
-    """The threshold just above the distances that quiet fetches showed: one bit more than the largest, at most 64."""
-    return min(64, max(distances, default=0) + 1)
 
 
 def quiet_deltas(readings: Sequence[Reading], times: Sequence[datetime]) -> list[list[Any]]:
@@ -155,72 +171,113 @@ def quiet_deltas(readings: Sequence[Reading], times: Sequence[datetime]) -> list
 
 
 def propose_from_verdicts(
-    page_type: PageType,
-    samples: Sequence[Sample],
-    *,
-    noise_scores: Sequence[float] = (),
-    actor: User | None,
-    now: datetime,
+    owner: Owner, samples: Sequence[Sample], *, actor: User | None, now: datetime, by_itself: bool = False
 ) -> CalibrationRun:
-    """A proposal for a page type from what people decided. Raises ValidationError where there are too few verdicts.
+    """A proposal for a page type or a monitor from what people decided on its pages.
 
-    It never passes the smallest approved score or distance: no approved change would have been missed.
+    Raises ValidationError where there are too few verdicts, or where there is nothing to change. No cut and no threshold
+    passes an approved change; docs/calibration.md says what the figures mean.
     """
-    approved = [s for s in samples if s.approved]
-    dismissed = [s for s in samples if not s.approved]
-    if len(approved) < ENOUGH or len(dismissed) < ENOUGH:
+    approved = sum(s.approved for s in samples)
+    dismissed = len(samples) - approved
+    if approved < ENOUGH or dismissed < ENOUGH:
         raise ValidationError(
             _("A proposal needs %(n)d approvals and %(n)d dismissals; there are %(a)d and %(d)d.")
-            % {"n": ENOUGH, "a": len(approved), "d": len(dismissed)}
+            % {"n": ENOUGH, "a": approved, "d": dismissed}
         )
-    cut = proposed_cut(page_type.cut, [s.score for s in approved], [s.score for s in dismissed])
-    bits = proposed_threshold(page_type.threshold, [s.distance for s in approved], [s.distance for s in dismissed])
-    return CalibrationRun.objects.create(
-        page_type=page_type,
+    cut, threshold = limits_of(owner)
+    proposal = propose(samples, cut=cut, threshold=threshold, quiet=quiet_distances(owner))
+    run = CalibrationRun.objects.create(
+        **({"monitor": owner} if isinstance(owner, Monitor) else {"page_type": owner}),
         basis=CalibrationRun.Basis.VERDICTS,
-        state=CalibrationRun.State.DONE,
+        state=CalibrationRun.State.DONE if proposal.moves else CalibrationRun.State.UNCHANGED,
         fetches=0,
-        before_threshold=page_type.threshold,
-        before_cut=page_type.cut,
-        proposed_threshold=bits,
-        proposed_cut=cut,
+        before_threshold=owner.threshold,
+        before_cut=owner.cut,
+        proposed_threshold=proposal.threshold,
+        proposed_cut=proposal.cut,
         distances=[s.distance for s in samples],
         scores=[s.score for s in samples],
-        statistics={
-            "approved": len(approved),
-            "dismissed": len(dismissed),
-            "spared": sum(s.score < cut for s in dismissed),
-            "missed": sum(s.score < cut for s in approved),
-            "noise": len(noise_scores),
-        },
+        statistics=statistics_of(samples, proposal) | ({"by_itself": True} if by_itself else {}),
         requested_by=actor,
         finished_at=now,
     )
+    older = CalibrationRun.objects.filter(
+        monitor=run.monitor, page_type=run.page_type, basis=run.basis, state=CalibrationRun.State.DONE, pk__lt=run.pk
+    )
+    older.update(state=CalibrationRun.State.UNCHANGED)  # what was proposed before rests on fewer verdicts
+    return run
 
 
-def proposed_cut(current: float, approved: Sequence[float], dismissed: Sequence[float]) -> float:
-    """The cut that spares the most dismissals while staying under 95 % of the smallest approved score.
+def limits_of(owner: Owner) -> tuple[float, int]:
+    """Cut and threshold in force for a page type or a monitor."""
+    if isinstance(owner, Monitor):
+        return owner.effective_cut, owner.effective_threshold
+    return owner.cut, owner.threshold
 
-    Where an approved change lies at or under the current cut, the proposal goes down to meet it.
+
+def statistics_of(samples: Sequence[Sample], proposal: Proposal) -> dict[str, Any]:
+    """What a proposal rests on and says, as it is stored with the run."""
+    found = [s for s in samples if not s.audit]
+    return {
+        "approved": sum(s.approved for s in samples),
+        "dismissed": sum(not s.approved for s in samples),
+        "audited": len(samples) - len(found),
+        "spared": sum(
+            s.queued(proposal.before_cut, proposal.before_threshold) and not s.queued(proposal.cut, proposal.threshold)
+            for s in found
+            if not s.approved
+        ),
+        "between": asdict(proposal.between),
+        "notes": [{"code": note.code, "data": note.data} for note in proposal.notes],
+        "curve": curve(samples, threshold=proposal.threshold),
+        "old_curve": curve(samples, threshold=proposal.before_threshold),
+    }
+
+
+def quiet_distances(owner: Owner) -> list[int]:
+    """Of each monitor the largest distance between its quiet fetches at the last run; short pages are left out."""
+    states = [CalibrationRun.State.DONE, CalibrationRun.State.APPLIED, CalibrationRun.State.REVERTED]
+    runs = CalibrationRun.objects.filter(state__in=states).exclude(basis=CalibrationRun.Basis.VERDICTS)
+    mine = {"monitor": owner} if isinstance(owner, Monitor) else {"monitor__page_type": owner}
+    rows = runs.filter(**mine).order_by("-pk").values_list("monitor", "distances", "statistics__words")[:QUIET_RUNS]
+    last: dict[int, int] = {}
+    for monitor, distances, words in rows:
+        if distances and (words is None or words >= SHORT_WORDS):
+            last.setdefault(monitor, max(distances))
+    return list(last.values())
+
+
+def apply_by_itself(run: CalibrationRun, *, now: datetime) -> bool:
+    """Whether a proposal was put in force without a person, within the bounds that its page type states.
+
+    The cut moves by no more than `PageType.auto_cut` and the threshold not at all, nothing is open for a second opinion,
+    the last one is a week old, and of what a rise leaves out at most one in twenty can matter (95 % confidence).
     """
-    ceiling = math.floor(min(approved) * KEEP_BELOW * 1000) / 1000
-    if ceiling <= current:
-        return ceiling
-    spared = [score for score in dismissed if current <= score < ceiling]
-    return min(ceiling, math.ceil((max(spared) + 0.001) * 1000) / 1000) if spared else current
+    page_type = run.page_type
+    if page_type is None or page_type.auto_cut <= 0 or run.proposed_cut is None or run.before_cut is None:
+        return False
+    step = run.proposed_cut - run.before_cut
+    notes = {note["code"] for note in run.statistics.get("notes", [])}
+    lately = CalibrationRun.objects.filter(page_type=page_type, applied_at__gt=now - AUTO_EVERY)
+    if (
+        not step
+        or abs(step) > page_type.auto_cut + 1e-9
+        or run.proposed_threshold != run.before_threshold
+        or notes & {"second-opinion", "below-quiet"}
+        or (step > 0 and run.statistics["between"]["upper"] > AUTO_UPPER)
+        or lately.exists()
+    ):
+        return False
+    apply_run(run, actor=None, reason=_("within the bounds set for this page type"), now=now)
+    return True
 
 
-def proposed_threshold(current: int, approved: Sequence[int], dismissed: Sequence[int]) -> int:
-    """The distance above which to speak for content, always under the smallest approved distance (and never negative)."""
-    ceiling = max(0, min(approved) - 1)
-    if ceiling <= current:
-        return ceiling
-    spared = [bits for bits in dismissed if current < bits <= ceiling]
-    return max(spared) if spared else current
+def apply_run(row: CalibrationRun, *, actor: User | None, reason: str, now: datetime) -> None:
+    """Put a proposal in force; raises ValidationError without a reason, or when it was applied or overtaken already.
 
-
-def apply_run(row: CalibrationRun, *, actor: User, reason: str, now: datetime) -> None:
-    """Put a proposal in force; raises ValidationError without a reason, or when it was applied or overtaken already."""
+    Overtaken is one whose values were changed by somebody since: the verdicts say something else about the new ones.
+    """
     if not reason.strip():
         raise ValidationError(_("Say why: the reason stands in the record beside the new value."))
     with transaction.atomic():
@@ -229,6 +286,7 @@ def apply_run(row: CalibrationRun, *, actor: User, reason: str, now: datetime) -
         )
         if not taken:
             raise ValidationError(_("This proposal is not waiting any more."))
+        _refuse_moved(row, threshold=row.before_threshold, cut=row.before_cut)
         _set(row, threshold=row.proposed_threshold, cut=row.proposed_cut, actor=actor, reason=reason)
 
 
@@ -240,11 +298,31 @@ def revert_run(row: CalibrationRun, *, actor: User, reason: str, now: datetime) 
         )
         if not taken:
             raise ValidationError(_("Only an applied proposal can be taken back."))
+        _refuse_moved(row, threshold=row.proposed_threshold, cut=row.proposed_cut)
         _set(row, threshold=row.before_threshold, cut=row.before_cut, actor=actor, reason=reason, back=True)
 
 
+def _refuse_moved(row: CalibrationRun, *, threshold: int | None, cut: float | None) -> None:
+    """Raise ValidationError where the values that the run would replace are no longer in force."""
+    owner: Owner | None = (
+        Monitor.objects.filter(calibration_runs=row).first() or PageType.objects.filter(calibration_runs=row).first()
+    )
+    moved = owner is not None and (
+        (row.proposed_threshold is not None and owner.threshold != threshold)
+        or (row.proposed_cut is not None and owner.cut != cut)
+    )
+    if moved:
+        raise ValidationError(_("Cut or threshold were changed since; make a new proposal."))
+
+
 def _set(
-    row: CalibrationRun, *, threshold: int | None, cut: float | None, actor: User, reason: str, back: bool = False
+    row: CalibrationRun,
+    *,
+    threshold: int | None,
+    cut: float | None,
+    actor: User | None,
+    reason: str,
+    back: bool = False,
 ) -> None:
     values: dict[str, Any] = {}
     if row.proposed_threshold is not None:

@@ -42,6 +42,7 @@ class Finding:
     fields: every field of the rules by name, null for one that the page does not have; None without rules.
     earlier: the first of two captures, kept beside the second that confirmed it. quiet_slots: what moved between
     the two (`memories.with_quiet_slots`).
+    sample_share: the chance with which this noise was taken for the audit sample.
     elsewhere, elsewhere_from: the page from a second vantage, kept as evidence, and that vantage.
     learned: the renderer that “auto” uses from now on, "" for no news. tried_browser: one was tried, and was no better.
     mould: what tells from now on by bytes alone that the text is the baseline's, None for no news.
@@ -74,6 +75,7 @@ class Finding:
     say: tuple[list[Any], ...] = ()
     fold: Fold | None = None
     priority: int = 1
+    sample_share: float | None = None
     earlier: Capture | None = None
     elsewhere: Capture | None = None
     elsewhere_from: Vantage | None = None

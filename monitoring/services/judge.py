@@ -800,6 +800,7 @@ class _Visit:
                     "say": _say(document),
                     "priority": 0,
                     "flags": ("audit-sample",),
+                    "sample_share": page_type.audit_share,
                 }
         return self._read_finding(Outcome.NOISE, reason=reason, **kept, **more)
 

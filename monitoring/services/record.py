@@ -492,6 +492,7 @@ def _open(finding: Finding, monitor: Monitor, check: Check, snapshot: Snapshot |
         reasons=check.reasons,
         flags=list(finding.flags),
         priority=finding.priority,
+        sample_share=finding.sample_share,
         **_judged(finding),
         **_shown(finding, finding.diff),
     )

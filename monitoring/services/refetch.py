@@ -96,7 +96,8 @@ def give_up(*, now: datetime) -> int:
 
 def _waiting_first_looks(now: datetime) -> QuerySet[CalibrationRun]:
     """Those whose site is not left alone at the moment."""
-    waiting = CalibrationRun.objects.filter(state=CalibrationRun.State.WAITING, basis=CalibrationRun.Basis.FIRST_LOOK)
+    bases = [CalibrationRun.Basis.FIRST_LOOK, CalibrationRun.Basis.QUIET]
+    waiting = CalibrationRun.objects.filter(state=CalibrationRun.State.WAITING, basis__in=bases)
     rests = Q(monitor__site__rest_until__gt=now, monitor__site__rest_until__lte=now + LONGEST_REST)
     return waiting.exclude(rests).order_by("pk")
 

@@ -1,93 +1,175 @@
-"""What verdicts teach: scores and distances of approved, dismissed and noise, per page type."""
+"""What verdicts teach: scores and distances of approved, dismissed and noise, per page type or monitor.
+
+A proposal rests on the verdicts of all teams, so that nobody's approval is passed unseen; what a person is shown by name
+are the changes of their own teams.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
-from monitoring.models import Check, Monitor, Outcome, PageType
-from monitoring.services.calibrate import Sample
+from monitoring.calibrating.audit import Missed, Stratum, missed
+from monitoring.calibrating.evidence import SHORT_WORDS, Sample
+from monitoring.calibrating.whatif import Stored, WhatIf, what_if
+from monitoring.models import Change, Check, Monitor, Outcome, PageType
 from review.models import Verdict
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
+    from monitoring.services.calibrate import Owner
+
 SPAN = timedelta(days=180)
 NOISE_POINTS = 5000
+_FIGURES = (
+    "change", "score", "distance", "action", "change__kind", "change__sample_share", "change__reasons",
+    "change__diff__total",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """Scores (0..1) by what was found and decided, and the samples that count."""
+    """Scores (0..1) by what was found and decided, and the samples that count.
+
+    noise_days: the time in which the stored noise was met, counted back from now.
+    """
 
     approved: list[float]
     dismissed: list[float]
     noise: list[float]
     samples: list[Sample]
+    stored: list[Stored] = field(default_factory=list)
+    noise_days: float = SPAN.days
 
 
-def counting_verdicts(page_type: PageType, *, user: User, now: datetime) -> QuerySet[Verdict]:
-    """Verdicts that calibrate: standing, not too fast, not "real but not relevant", with a score."""
-    return Verdict.objects.filter(
-        change__monitor__in=Monitor.objects.visible_to(user).filter(page_type=page_type).values("pk"),
+def counting_verdicts(owner: Owner, *, user: User | None, now: datetime) -> QuerySet[Verdict]:
+    """Verdicts that calibrate: standing, not too fast, not "real but not relevant", with a score; newest first.
+
+    user: only of monitors that this person may see; None for all.
+    """
+    verdicts = Verdict.objects.filter(
+        change__monitor__in=_monitors(owner, user).values("pk"),
         action__in=["approve", "dismiss"],
         undone_by__isnull=True,
         calibrates=True,
         score__isnull=False,
         at__gte=now - SPAN,
     )
+    return verdicts.order_by("-pk")
 
 
-def learned(page_type: PageType, *, user: User, now: datetime) -> Learned:
+def _monitors(owner: Owner, user: User | None) -> QuerySet[Monitor]:
+    monitors = Monitor.objects.all() if user is None else Monitor.objects.visible_to(user)
+    return monitors.filter(pk=owner.pk) if isinstance(owner, Monitor) else monitors.filter(page_type=owner)
+
+
+def samples_of(owner: Owner, *, user: User | None, now: datetime) -> list[Sample]:
+    """One sample for each verdict that counts, with the second opinion of another person where there is one."""
+    verdicts = counting_verdicts(owner, user=user, now=now)
+    rows = list(verdicts.values_list(*_FIGURES))
+    seconds = _second_opinions(row[0] for row in rows)
+    return [
+        Sample(
+            score=score,
+            distance=distance or 0,
+            approved=action == Verdict.Action.APPROVE,
+            main=main_of(reasons),
+            audit=kind == Change.Kind.AUDIT,
+            share=share or 1.0 if kind == Change.Kind.AUDIT else 1.0,
+            second=seconds.get(change),
+            short=isinstance(total, int) and total < SHORT_WORDS,
+            key=change,
+        )
+        for change, score, distance, action, kind, share, reasons, total in rows
+        if score is not None
+    ]
+
+
+def main_of(reasons: Any) -> float | None:
+    """The weight of the strongest edit in the main text, from stored reasons; None where it was not recorded."""
+    for reason in reasons if isinstance(reasons, list) else ():
+        if isinstance(reason, dict) and reason.get("code") == "score":
+            main = reason.get("data", {}).get("main")
+            return float(main) if isinstance(main, int | float) else None
+    return None
+
+
+def _second_opinions(changes: Iterable[int]) -> dict[int, bool]:
+    """Of each change the newest second opinion: whether it approves. The change's own verdict is another person's."""
+    opinions = Verdict.objects.filter(change__in=list(changes), action=Verdict.Action.SECOND)
+    rows = opinions.order_by("pk").values_list("change", "opinion")
+    return {change: opinion == Verdict.Action.APPROVE for change, opinion in rows}
+
+
+def learned(owner: Owner, *, user: User | None, now: datetime) -> Learned:
     """Everything the calibration page draws."""
-    rows = list(counting_verdicts(page_type, user=user, now=now).values_list("score", "distance", "action"))
-    monitors = Monitor.objects.visible_to(user).filter(page_type=page_type).values("pk")
-    noise = (
+    samples = samples_of(owner, user=user, now=now)
+    noise = list(
         Check.objects.filter(
-            monitor__in=monitors, outcome=Outcome.NOISE, score__isnull=False, started_at__gte=now - SPAN
+            monitor__in=_monitors(owner, user).values("pk"),
+            outcome=Outcome.NOISE,
+            score__isnull=False,
+            started_at__gte=now - SPAN,
         )
         .order_by("-started_at")
-        .values_list("score", flat=True)[:NOISE_POINTS]
+        .values_list("score", "distance", "reasons", "started_at")[:NOISE_POINTS]
     )
+    first = noise[-1][3] if len(noise) == NOISE_POINTS else now - SPAN
     return Learned(
-        approved=[score for score, _d, action in rows if action == "approve" and score is not None],
-        dismissed=[score for score, _d, action in rows if action == "dismiss" and score is not None],
-        noise=[score for score in noise if score is not None],
-        samples=[
-            Sample(score=score, distance=distance or 0, approved=action == "approve")
-            for score, distance, action in rows
-            if score is not None
-        ],
+        approved=[s.score for s in samples if s.approved],
+        dismissed=[s.score for s in samples if not s.approved],
+        noise=[score for score, *_ in noise if score is not None],
+        samples=samples,
+        stored=[Stored(score, distance or 0, main_of(reasons)) for score, distance, reasons, _ in noise if score],
+        noise_days=max(1.0, (now - first) / timedelta(days=1)),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class WhatIf:
-    """What a cut would have done with the verdicts on record."""
-
-    cut: float
-    words: str
-    per_week: float
-    kept: int
-    missed: int
-    spared: int
-    precision: int | None
-
-
-def what_if(learned: Learned, cut: float, words: str) -> WhatIf:
-    """The effect of a cut, counted on what was decided."""
-    kept = sum(score >= cut for score in learned.approved)
-    stayed = sum(score >= cut for score in learned.dismissed)
-    queued = kept + stayed
-    return WhatIf(
+def effect(found: Learned, *, cut: float, threshold: int) -> WhatIf:
+    """What a cut and threshold would have done with the verdicts and the stored noise."""
+    return what_if(
+        found.samples,
         cut=cut,
-        words=words,
-        per_week=queued / (SPAN.days / 7),
-        kept=kept,
-        missed=len(learned.approved) - kept,
-        spared=len(learned.dismissed) - stayed,
-        precision=round(100 * kept / queued) if queued else None,
+        threshold=threshold,
+        weeks=SPAN.days / 7,
+        noise=found.stored,
+        noise_weeks=found.noise_days / 7,
     )
+
+
+def missed_by(user: User | None, *, now: datetime, page_type: PageType | None = None, days: int = 90) -> Missed:
+    """How many changes were missed in the last days and what share of all that is, as the audit sample tells.
+
+    A page type is a population of its own; where its share was changed, each share is.
+    """
+    monitors = Monitor.objects.filter(is_sample=False)
+    if user is not None:
+        monitors = Monitor.objects.visible_to(user).filter(is_sample=False)
+    if page_type is not None:
+        monitors = monitors.filter(page_type=page_type)
+    changes = Change.objects.filter(monitor__in=monitors.values("pk"), opened_at__gte=now - timedelta(days=days))
+    audits = changes.filter(kind=Change.Kind.AUDIT, sample_share__gt=0)
+    by = ("monitor__page_type", "sample_share")
+    sampled = {tuple(row[:2]): row[2] for row in audits.values_list(*by).annotate(n=Count("pk")).order_by()}
+    standing = Verdict.objects.filter(undone_by__isnull=True, calibrates=True, change__in=audits.values("pk"))
+    decided = standing.filter(action__in=["approve", "dismiss"]).order_by()
+    counts: dict[tuple[int, float], dict[str, int]] = {}
+    grouped = decided.values_list("change__monitor__page_type", "change__sample_share", "action")
+    for kind, share, action, count in grouped.annotate(n=Count("change", distinct=True)):
+        counts.setdefault((kind, share), {})[action] = count
+    strata = [
+        Stratum(
+            share=key[1],
+            sampled=count,
+            decided=sum(counts.get(key, {}).values()),
+            approved=counts.get(key, {}).get("approve", 0),
+        )
+        for key, count in sampled.items()
+    ]
+    found = changes.filter(state=Change.State.APPROVED, kind=Change.Kind.CONTENT).count()
+    return missed(strata, found=found)

@@ -13,15 +13,19 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from monitoring.models import CalibrationRun, Monitor, PageType
+from monitoring.models import CalibrationRun, Change, Monitor, PageType
 from monitoring.services import calibrate
-from review import charts, roles, wording
+from review import calibration_words, charts, roles, wording
 from review.selectors import learning
+from review.services import calibrating as calibrating_service
 from review.views import parameters
 from review.views.access import calibrating
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
+
+
+MOST_NAMED = 20
 
 
 def _types(user: User) -> list[PageType]:
@@ -48,6 +52,19 @@ def _run_of(page_type: PageType) -> CalibrationRun | None:
     return page_type.calibration_runs.filter(state=CalibrationRun.State.DONE).order_by("-pk").first()
 
 
+def _row(found: learning.Learned, cut: float, threshold: int, words: str) -> dict[str, Any]:
+    """A row of the what-if table; precision in percent."""
+    effect = learning.effect(found, cut=cut, threshold=threshold)
+    precision = None if effect.precision is None else round(100 * effect.precision)
+    return {"words": words, "effect": effect, "precision": precision, "missed": effect.missed_keys[:MOST_NAMED]}
+
+
+def _asked(run: CalibrationRun, user: User) -> list[Change]:
+    """The changes whose approval waits for a second opinion and that the person may see."""
+    keys = [key for note in run.statistics.get("notes", []) for key in note["data"].get("changes", [])]
+    return list(Change.objects.visible_to(user).filter(pk__in=keys).select_related("monitor")[:MOST_NAMED])
+
+
 @require_GET
 def calibration_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Three histograms of scores on one axis, the cut now and proposed, and what each cut would have done."""
@@ -56,10 +73,11 @@ def calibration_page(request: HttpRequest, slug: str) -> HttpResponse:
     found = learning.learned(page_type, user=user, now=now)
     run = _run_of(page_type)
     proposed = run.proposed_cut if run else None
-    cuts = [learning.what_if(found, page_type.cut, _("now"))]
-    if proposed is not None:
-        cuts.append(learning.what_if(found, proposed, _("proposed")))
-        cuts.append(learning.what_if(found, min(1.0, proposed * 1.25), _("a quarter higher")))
+    cuts = [_row(found, page_type.cut, page_type.threshold, _("now"))]
+    if run is not None and proposed is not None:
+        bits = page_type.threshold if run.proposed_threshold is None else run.proposed_threshold
+        cuts.append(_row(found, proposed, bits, _("proposed")))
+        cuts.append(_row(found, min(1.0, proposed * 1.25), bits, _("a quarter higher")))
     lines: list[dict[str, Any]] = [
         {"x": charts.score_x(page_type.cut), "words": f"{wording.decimal(page_type.cut, 2)} {_('now')}", "css": "thr"}
     ]
@@ -90,6 +108,9 @@ def calibration_page(request: HttpRequest, slug: str) -> HttpResponse:
             "smallest_approved": min(found.approved) if found.approved else None,
             "cuts": cuts,
             "run": run,
+            "said": calibration_words.said(run) if run else [],
+            "asked": _asked(run, user) if run else [],
+            "missed": calibration_words.miss_rate(learning.missed_by(user, now=now, page_type=page_type)),
             "applied": list(
                 page_type.calibration_runs.filter(
                     state__in=[CalibrationRun.State.APPLIED, CalibrationRun.State.REVERTED]
@@ -106,9 +127,10 @@ def propose(request: HttpRequest, slug: str) -> HttpResponse:
     """A proposal from the verdicts on record; nothing changes yet."""
     user, now = cast("User", request.user), timezone.now()
     page_type = _type_or_404(request, slug)
-    found = learning.learned(page_type, user=user, now=now)
     try:
-        calibrate.propose_from_verdicts(page_type, found.samples, noise_scores=found.noise, actor=user, now=now)
+        run = calibrating_service.propose(page_type, actor=user, now=now)
+        if run.state == CalibrationRun.State.UNCHANGED:
+            messages.info(request, " ".join([_("Nothing to change."), *calibration_words.said(run)]))
     except ValidationError as problem:
         messages.warning(request, " ".join(problem.messages))
     return HttpResponseRedirect(reverse("calibration", args=[slug]))
