@@ -283,6 +283,8 @@ USER_AGENT = env.text(
 ROBOT_NAME = "Tideline"
 FETCH_CONCURRENCY = env.number("TIDELINE_FETCH_CONCURRENCY", 20, low=1, high=200)
 FETCH_PER_HOST = env.number("TIDELINE_FETCH_PER_HOST", 2, low=1, high=20)
+# What a visit by a browser costs of a team's budget, in fetches.
+BROWSER_COST = env.number("TIDELINE_BROWSER_COST", 20, low=1, high=1000)
 # A change is looked at twice before it is raised: so many seconds lie between the two fetches.
 CONFIRM_DELAY_S = env.number("TIDELINE_CONFIRM_DELAY_S", 4, low=0, high=60)
 EXTRA_PORTS = env.numbers("TIDELINE_EXTRA_PORTS", low=1, high=65535)

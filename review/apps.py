@@ -15,7 +15,8 @@ class ReviewConfig(AppConfig):
         from django.db.models.signals import post_migrate
 
         from monitoring.queueing import periodic
-        from monitoring.services.alerts import important_field_changed
+        from monitoring.services.alerts import important_field_changed, promise_told
+        from review.services import promise_mail
         from review.services.accounts import ensure_roles
         from review.services.alerts import send_field_alert
 
@@ -28,4 +29,5 @@ class ReviewConfig(AppConfig):
             when="review.services.calibrating.any_automatic",
         )
         important_field_changed.connect(send_field_alert, dispatch_uid="review.alerts")
+        promise_told.connect(promise_mail.send, dispatch_uid="review.promises")
         post_migrate.connect(ensure_roles, sender=self, dispatch_uid="review.roles")

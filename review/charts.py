@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -193,4 +194,88 @@ def meter(score: float | None, cut: float | None, *, write: Callable[[float, int
         cut=write(limit, 2),
         fill=_n(100 * min(1.0, max(0.0, score))),
         tick=_n(min(98.0, 100 * limit)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Tenth:
+    """Checks whose chance of finding a change was foreseen within one tenth: how many, what was expected, what was found."""
+
+    checks: int
+    expected: float
+    found: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One tenth in the drawing: foreseen to the right, found upwards, and what chance alone explains as a line."""
+
+    x: str
+    y: str
+    r: str
+    low: str
+    high: str
+    foreseen: float
+    found: float
+    checks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Foreseen against found, 0 to 1 both; a dot on the diagonal was foreseen rightly."""
+
+    width: int
+    height: int
+    dots: list[Dot]
+    grid: list[Line]
+    across: list[Line]
+    diagonal: str
+    left: str
+    right: str
+    bottom: str
+    top: str
+
+
+def wilson(found: int, checks: int, z: float = 1.96) -> tuple[float, float]:
+    """The range that a share of `found` in `checks` leaves open, 95 % by default (Wilson 1927)."""
+    if not checks:
+        return 0.0, 1.0
+    share, square = found / checks, z * z
+    middle = (share + square / (2 * checks)) / (1 + square / checks)
+    half = z / (1 + square / checks) * math.sqrt(share * (1 - share) / checks + square / (4 * checks * checks))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def calibration(
+    tenths: Sequence[Tenth],
+    *,
+    width: int = 420,
+    height: int = 300,
+    write: Callable[[float], str] = lambda v: f"{v:.0%}",
+) -> Calibration:
+    """The drawing of foreseen against found; tenths without checks are left out. Dots grow with the number of checks."""
+    left, inner, tall = 44.0, width - 44.0 - RIGHT, height - TOP - 34.0
+
+    def x(share: float) -> float:
+        return left + inner * share
+
+    def y(share: float) -> float:
+        return TOP + tall * (1 - share)
+
+    most = max((one.checks for one in tenths), default=1) or 1
+    dots = []
+    for one in tenths:
+        if not one.checks:
+            continue
+        foreseen, found = one.expected / one.checks, one.found / one.checks
+        low, high = wilson(one.found, one.checks)
+        radius = 2.5 + 4.5 * math.sqrt(one.checks / most)
+        dots.append(
+            Dot(_n(x(foreseen)), _n(y(found)), _n(radius), _n(y(low)), _n(y(high)), foreseen, found, one.checks)
+        )
+    grid = [Line(write(value), _n(left - 5), _n(y(value))) for value in (0.0, *GRID)]
+    across = [Line(write(value), _n(x(value)), _n(TOP + tall + 15), "middle") for value in (0.0, *GRID)]
+    diagonal = f"M{_n(x(0))} {_n(y(0))}L{_n(x(1))} {_n(y(1))}"
+    return Calibration(
+        width, height, dots, grid, across, diagonal, _n(left), _n(width - RIGHT), _n(TOP + tall), _n(TOP)
     )

@@ -14,14 +14,13 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from monitoring.models import Check, Monitor, Outcome, Site, Team
 from monitoring.scheduling import chance_of_change
-from monitoring.scheduling.hosts import FULL
-from review import standing, wording
+from monitoring.services.promises import GRACE
+from review import alarms, standing, wording
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 SHOWN = 8
-GRACE = timedelta(minutes=1)  # a visit that is under way at the very moment breaks no promise
 ENOUGH_SHAPE = 1.5  # below that too little is known to name an interval
 _DAY_S = 86_400.0
 _GOOD = {Outcome.NONE, Outcome.NOISE, Outcome.CONTENT, Outcome.FIELD}
@@ -109,7 +108,7 @@ def broken_promise(monitor: Monitor, *, now: datetime) -> Broken | None:
     """What became of the monitor's promise, or None while it is kept."""
     if not monitor.enabled or monitor.deadline_at is None or monitor.deadline_at > now - GRACE:
         return None
-    return _told([monitor], now)[0]
+    return told([monitor], now)[0]
 
 
 def report(user: User, *, now: datetime, shown: int = SHOWN) -> Report:
@@ -117,10 +116,11 @@ def report(user: User, *, now: datetime, shown: int = SHOWN) -> Report:
     late = Monitor.objects.visible_to(user).filter(enabled=True, deadline_at__lt=now - GRACE)
     first = list(late.select_related("site", "team", "page_type").order_by("deadline_at", "pk")[:shown])
     more = late.count() - len(first) if len(first) == shown else 0
-    return Report(tuple(_told(first, now)), more, (*_too_full(user), *_too_dear(user)))
+    return Report(tuple(told(first, now)), more, (*_too_full(user), *_too_dear(user)))
 
 
-def _told(monitors: Sequence[Monitor], now: datetime) -> list[Broken]:
+def told(monitors: Sequence[Monitor], now: datetime) -> list[Broken]:
+    """What became, or will, of these monitors' promises, and why, in their order."""
     if not monitors:
         return []
     states = {row.monitor.pk: row for row in standing.standings(monitors, now=now)}
@@ -159,7 +159,7 @@ def _why(monitor: Monitor, stands: standing.Standing | None, outcome: str | None
         return _("The site is left alone until %(until)s.") % {
             "until": wording.day_words(monitor.site.rest_until, "clock")
         }
-    return _full_words(monitor.site) if monitor.site.least_load > 1 else ""
+    return alarms.host_sentence(monitor.site) if monitor.site.least_load > 1 else ""
 
 
 def _queue(now: datetime) -> str:
@@ -176,19 +176,10 @@ def _queue(now: datetime) -> str:
     ) % {"n": found["all"], "span": wording.long_span(now - found["oldest"])}
 
 
-def _full_words(site: Site) -> str:
-    allowed = int(_DAY_S * FULL / site.effective_gap_s) if site.effective_gap_s else 0
-    return _("%(site)s bears %(allowed)s visits a day; what is promised for its pages needs %(needed)s.") % {
-        "site": site.name,
-        "allowed": allowed,
-        "needed": round(site.least_load * allowed),
-    }
-
-
 def _too_full(user: User) -> list[str]:
     """Sites that cannot bear what is promised."""
     sites = Site.objects.filter(least_load__gt=1, monitors__in=Monitor.objects.visible_to(user)).distinct()
-    return [_full_words(site) for site in sites.order_by("-least_load")[:SHOWN]]
+    return [alarms.host_sentence(site) for site in sites.order_by("-least_load")[:SHOWN]]
 
 
 def _too_dear(user: User) -> list[str]:

@@ -139,7 +139,7 @@ class TeamAdmin(TeamScoped[Team]):
     filter_horizontal = ["members"]
     fieldsets = [
         (None, {"fields": ["name", "members"]}),
-        (_("How often"), {"fields": ["budget", "spending"]}),
+        (_("How often"), {"fields": ["budget", "budget_counts", "spending"]}),
     ]
     readonly_fields = ["spending"]
 
@@ -162,11 +162,16 @@ class TeamAdmin(TeamScoped[Team]):
             form.instance.members.add(request.user)
 
     def save_model(self, request: HttpRequest, obj: Team, form: ModelForm[Team], change: bool) -> None:
-        wanted = obj.budget
+        wanted, counts, now = obj.budget, obj.budget_counts, timezone.now()
         if change:  # the budget goes through its service, which records it and asks for a price
-            obj.budget = Team.objects.values_list("budget", flat=True).get(pk=obj.pk)
+            obj.budget, obj.budget_counts = Team.objects.values_list("budget", "budget_counts").get(pk=obj.pk)
         super().save_model(request, obj, form, change)
-        if change and budget.set_budget(obj, wanted, actor=request.user, now=timezone.now()):
+        if change and any(
+            [
+                budget.set_budget(obj, wanted, actor=request.user, now=now),
+                budget.set_counts(obj, counts, actor=request.user, now=now),
+            ]
+        ):
             self.message_user(request, _("The next visits are planned anew within a few minutes."))
 
     @admin.display(description=_("fetches a day"))

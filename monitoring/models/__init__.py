@@ -4,38 +4,57 @@ from monitoring.models.calibration import CalibrationRun
 from monitoring.models.change import Change, FieldChange
 from monitoring.models.check import Check, Outcome
 from monitoring.models.comparison import VantageComparison
+from monitoring.models.forecast import ForecastBin, Prior
 from monitoring.models.hints import Hint, HintSource, RobotsFile
-from monitoring.models.monitor import DocumentKind, Monitor, MonitorMemory, MonitorState, Renderer, SettingChange
+from monitoring.models.monitor import (
+    DocumentKind,
+    Monitor,
+    MonitorMemory,
+    MonitorState,
+    Renderer,
+    SettingChange,
+    by_browser,
+)
 from monitoring.models.operations import Census, Process, Tally
 from monitoring.models.outbox import OutboxMessage
 from monitoring.models.page_type import PageType
 from monitoring.models.periodic import PeriodicJob
+from monitoring.models.promise import Cause, Outage, PromiseAlarm, PromiseAlarmEvent, PromiseLook, PromiseState
 from monitoring.models.rules import FieldRule, IgnoreRule
 from monitoring.models.site import RobotsPolicy, Site
 from monitoring.models.snapshot import Payload, Snapshot
-from monitoring.models.team import Team
+from monitoring.models.team import Counts, Team
 from monitoring.models.vantage import Vantage
 
 __all__ = [
     "CalibrationRun",
+    "Cause",
     "Census",
     "Change",
     "Check",
+    "Counts",
     "DocumentKind",
     "FieldChange",
     "FieldRule",
+    "ForecastBin",
     "Hint",
     "HintSource",
     "IgnoreRule",
     "Monitor",
     "MonitorMemory",
     "MonitorState",
+    "Outage",
     "OutboxMessage",
     "Outcome",
     "PageType",
     "Payload",
     "PeriodicJob",
+    "Prior",
     "Process",
+    "PromiseAlarm",
+    "PromiseAlarmEvent",
+    "PromiseLook",
+    "PromiseState",
     "Renderer",
     "RobotsFile",
     "RobotsPolicy",
@@ -46,4 +65,5 @@ __all__ = [
     "Team",
     "Vantage",
     "VantageComparison",
+    "by_browser",
 ]

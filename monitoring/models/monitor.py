@@ -61,6 +61,13 @@ class MonitorState(models.TextChoices):
     GONE = "gone", _("gone")
 
 
+def by_browser(prefix: str = "") -> models.Q:
+    """What `Monitor.uses_browser` says, as a condition; `prefix` leads to the monitor, such as `monitor__`."""
+    learned = models.Q(**{f"{prefix}learned_renderer": Renderer.BROWSER}) | ~models.Q(**{f"{prefix}steps": []})
+    auto = models.Q(**{f"{prefix}renderer": Renderer.AUTO}) & learned
+    return models.Q(**{f"{prefix}renderer": Renderer.BROWSER}) | auto
+
+
 class Monitor(models.Model):
     """One URL under watch: what to fetch, how to compare, and when next."""
 
@@ -150,6 +157,8 @@ class Monitor(models.Model):
     # What is known of the rate of change: the fold of the checks (services.rates), changes per day as Gamma(a, b days).
     rate_a = models.FloatField(default=0.5, db_default=0.5, editable=False)
     rate_b = models.FloatField(default=5.0, db_default=5.0, editable=False)
+    prior_b = models.FloatField(default=5.0, db_default=5.0, editable=False)  # days for half a change, as it began with
+    rate_stale = models.BooleanField(default=False, db_default=False, editable=False)  # a verdict turned a result
     plan_price = models.FloatField(null=True, blank=True, editable=False)  # null: planned by a fixed interval
     planned_s = models.PositiveIntegerField(null=True, blank=True, editable=False)  # interval of the last plan
     deadline_at = models.DateTimeField(null=True, blank=True, editable=False)  # read again by then, as promised
@@ -230,6 +239,8 @@ class Monitor(models.Model):
             ),
             # the reconciler: expired leases, WHERE lease_until <= now
             models.Index(fields=["lease_until"], name="monitor_leased", condition=models.Q(lease_until__isnull=False)),
+            # rates to be folded again: WHERE rate_stale
+            models.Index(fields=["id"], name="monitor_rate_stale", condition=models.Q(rate_stale=True)),
             # who is to be told that a page can't be read: WHERE fail_no >= .. AND enabled
             models.Index(fields=["fail_no"], name="monitor_failing", condition=models.Q(fail_no__gt=0)),
         ]

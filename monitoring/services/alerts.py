@@ -9,3 +9,6 @@ from django.dispatch import Signal
 
 important_field_changed = Signal()
 """Arguments: `field_change` (the FieldChange row), `monitor`, `now`. A receiver that raises undoes the check."""
+
+promise_told = Signal()
+"""Arguments: `alarm` (the PromiseAlarm), `event` (the PromiseAlarmEvent: raised, grown, told again or over), `now`."""

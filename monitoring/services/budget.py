@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, F, FloatField, Min, Q, QuerySet, Sum, Value
 from django.db.models.functions import Cast, Coalesce, Least, Mod
 
-from monitoring.models import Check, Monitor, PeriodicJob, Site, Team
+from monitoring.models import Check, Counts, Monitor, PeriodicJob, Site, Team, by_browser
 from monitoring.scheduling import (
     Rate,
     Terms,
@@ -36,6 +37,7 @@ logger = logging.getLogger(__name__)
 JOB = "prices"
 SAMPLE = 2_000  # monitors by which a team's price is found
 SETTLING = timedelta(days=1)  # after a new budget or an outage a day's spend says nothing
+EDIT = 1.2  # a budget edited by more than a fifth plans anew all visits that lie ahead, once
 FAR = 1.5  # a price so much higher or lower than the one a visit was planned at plans it anew
 REPLAN_S = 120.0  # for one run; the rest follows with the next, or at the monitors' next visits
 _CHUNK = 500
@@ -65,6 +67,11 @@ class _Rows:
         """What all spend a day."""
         return self.pinned + self.scale * _spend((*self.free, *self.bound), price)
 
+    def forced(self, price: float) -> float:
+        """What pages spend a day that are visited only because it is promised."""
+        plans = (plan(rate, terms, price, 0.5, rates.SETTINGS) for rate, terms in (*self.free, *self.bound))
+        return self.scale * sum(one.spend for one in plans if one.reason == "max-age")
+
 
 def set_budget(team: Team, budget: int | None, *, actor: Actor, now: datetime) -> bool:
     """Give a team another budget, or None for fixed intervals, and ask for its price; whether it is another one."""
@@ -72,10 +79,25 @@ def set_budget(team: Team, budget: int | None, *, actor: Actor, now: datetime) -
     if before == budget:
         return False
     with transaction.atomic():
-        Team.objects.filter(pk=team.pk).update(budget=budget, trim=1.0, steady_at=now + SETTLING)
+        far = before is None or budget is None or not before / EDIT <= budget <= before * EDIT
+        values = {"budget": budget, "trim": 1.0, "steady_at": now + SETTLING, "replan": far}
+        Team.objects.filter(pk=team.pk).update(**values)
         log_entry(actor, "budget", before, budget, team=team).save()
         PeriodicJob.objects.filter(name=JOB).update(next_at=now)
     team.budget = budget
+    return True
+
+
+def set_counts(team: Team, counts: str, *, actor: Actor, now: datetime) -> bool:
+    """Count visits or what they cost in a team's budget from now on, and ask for its price; whether it counted otherwise."""
+    before = Team.objects.values_list("budget_counts", flat=True).get(pk=team.pk)
+    if before == counts:
+        return False
+    with transaction.atomic():
+        Team.objects.filter(pk=team.pk).update(budget_counts=counts, trim=1.0, steady_at=now + SETTLING)
+        log_entry(actor, "budget_counts", before, counts, team=team).save()
+        PeriodicJob.objects.filter(name=JOB).update(next_at=now)
+    team.budget_counts = counts
     return True
 
 
@@ -85,8 +107,7 @@ def reprice(*, now: datetime, replan_s: float = REPLAN_S) -> int:
     ends = time.monotonic() + replan_s
     count = 0
     for team in Team.objects.order_by("pk"):
-        if team.budget is not None:
-            price(team, now=now)
+        price(team, now=now)
         count += replan(team, now=now, ends=ends)
     return count
 
@@ -95,10 +116,16 @@ def reprice(*, now: datetime, replan_s: float = REPLAN_S) -> int:
 
 
 def price(team: Team, *, now: datetime) -> None:
-    """Find the price at which a team keeps to its budget, and write it down with what was found on the way."""
-    if team.budget is None:
-        return
+    """Find the price at which a team keeps to its budget, and write it down with what was found on the way.
+
+    Of a team without a budget what it plans and spends is written down.
+    """
     measured = measured_of(team, now=now)
+    if team.budget is None:
+        found = _rows(team, now)
+        team.planned_spend, team.measured_spend, team.priced_at = found.pinned, measured, now
+        team.save(update_fields=["planned_spend", "measured_spend", "priced_at"])
+        return
     if _is_late(team, now):
         team.steady_at = max(team.steady_at or now, now + SETTLING)
     steady = team.steady_at is None or team.steady_at <= now
@@ -111,9 +138,12 @@ def price(team: Team, *, now: datetime) -> None:
         team.price = solve_price(list(rows_found.free), wanted, team.price, rates.SETTINGS, rows_found.scale, 12)
     planned, least = rows_found.spend(team.price), rows_found.spend(_ENDLESS)
     team.planned_spend, team.least_spend, team.measured_spend, team.priced_at = planned, least, measured, now
+    team.forced_spend = rows_found.forced(team.price)
     team.save(
-        update_fields=["price", "trim", "steady_at", "planned_spend", "least_spend", "measured_spend", "priced_at"]
-    )
+        update_fields=[
+            "price", "trim", "steady_at", "planned_spend", "least_spend", "forced_spend", "measured_spend", "priced_at",
+        ]
+    )  # fmt: skip
     logger.info(
         "team=%d price=%.4g budget=%d planned=%.1f least=%.1f measured=%.1f trim=%.3f",
         team.pk, team.price, team.budget, planned, least, measured, team.trim,
@@ -121,11 +151,16 @@ def price(team: Team, *, now: datetime) -> None:
 
 
 def measured_of(team: Team, *, now: datetime) -> float:
-    """What the team's visits of the last 24 hours cost, in fetches."""
+    """What the team's visits of the last 24 hours cost, in what its budget counts."""
     found = Check.objects.filter(started_at__gt=now - timedelta(days=1), monitor__team=team).aggregate(
-        all=Count("pk"), same=Count("pk", filter=Q(not_modified=True))
+        all=Count("pk"),
+        same=Count("pk", filter=Q(not_modified=True)),
+        rendered=Count("pk", filter=by_browser("monitor__")),
     )
-    return measured_spend(found["all"], found["same"])
+    if team.budget_counts == Counts.CHECKS:
+        return float(found["all"])
+    dearer: int = found["rendered"] * (settings.BROWSER_COST - 1)
+    return measured_spend(found["all"], found["same"]) + dearer
 
 
 def _is_late(team: Team, now: datetime) -> bool:
@@ -175,25 +210,29 @@ def replan(team: Team, *, now: datetime, ends: float) -> int:
     over half an interval from now.
     """
     count = 0
-    for chunk in _outdated(team, now):
+    far = 1.01 if team.replan else FAR
+    for chunk in _outdated(team, now, far):
         planned = [(monitor.check_no, monitor.next_check_at) for monitor in chunk]
         for monitor in chunk:
             _plan_anew(monitor, now)
         count += _save(chunk, planned)
         if time.monotonic() > ends:
             break
+    else:
+        if team.replan:
+            Team.objects.filter(pk=team.pk, budget=team.budget).update(replan=False)
     if count:
         logger.info("team=%d planned anew=%d price=%.4g", team.pk, count, team.price)
     return count
 
 
-def _outdated(team: Team, now: datetime) -> Iterator[list[Monitor]]:
+def _outdated(team: Team, now: datetime, far: float) -> Iterator[list[Monitor]]:
     ahead = _watched(team).filter(lease_until__isnull=True, next_check_at__gt=now, last_ok_at__isnull=False, fail_no=0)
     ahead = ahead.exclude(plan_reason__in=["signal", "confirm", "asked", "first"])
     if team.budget is None:
         ahead = ahead.filter(plan_price__isnull=False)
     else:
-        elsewhere = Q(plan_price__isnull=True) | Q(plan_price__gt=team.price * FAR) | Q(plan_price__lt=team.price / FAR)
+        elsewhere = Q(plan_price__isnull=True) | Q(plan_price__gt=team.price * far) | Q(plan_price__lt=team.price / far)
         ahead = ahead.filter(elsewhere, interval_s__isnull=True)
     last = 0
     while chunk := list(

@@ -20,7 +20,7 @@ from django.db import transaction
 from django.db.models import Case, F, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 
-from monitoring.models import Monitor, Site
+from monitoring.models import Counts, Monitor, Site
 from monitoring.scheduling import (
     LATE_DAYS,
     Overdue,
@@ -348,13 +348,23 @@ def follows_rate(monitor: Monitor) -> bool:
     return monitor.interval_s is None and monitor.team.budget is not None
 
 
+def costs_of(monitor: Monitor, *, now: datetime) -> tuple[float, float]:
+    """What a visit that finds nothing costs, and one that finds a change, in what the team's budget counts."""
+    if monitor.team.budget_counts == Counts.CHECKS:
+        return 1.0, 1.0
+    if monitor.uses_browser:
+        return settings.BROWSER_COST, settings.BROWSER_COST
+    distrusted = monitor.distrusted_until is not None and monitor.distrusted_until > now
+    return unchanged_cost(trusted=monitor.gives_304 and not distrusted), 1.0
+
+
 def terms_of(monitor: Monitor, *, now: datetime) -> Terms:
     """What owner and site allow."""
-    distrusted = monitor.distrusted_until is not None and monitor.distrusted_until > now
+    cost_check, cost_full = costs_of(monitor, now=now)
     return Terms(
         weight=max(monitor.effective_weight, 0.01),
-        cost_check=unchanged_cost(trusted=monitor.gives_304 and not distrusted and not monitor.uses_browser),
-        cost_full=1.0,
+        cost_check=cost_check,
+        cost_full=cost_full,
         min_days=max(monitor.effective_min_s, 1) / _DAY_S,
         max_days=max(monitor.effective_max_s, 1) / _DAY_S,
         host_factor=monitor.site.host_factor,

@@ -26,6 +26,7 @@ from django.utils.translation import ngettext
 from monitoring.detection.diff import first_places
 from monitoring.models import Change, Check, Monitor, MonitorState, Outcome
 from monitoring.services import outbox
+from review import alarms
 from review.models import Digest, DigestSubscription, Verdict
 
 SHOWN = 3
@@ -74,11 +75,12 @@ class Facts:
     checks: int
     answered: int
     monitors: int
+    promises: list[str] = field(default_factory=list)
 
     @property
     def has_news(self) -> bool:
         """Whether there is something a person should act on."""
-        return bool(self.waiting or self.troubles)
+        return bool(self.waiting or self.troubles or self.promises)
 
 
 def zone_of(name: str) -> zoneinfo.ZoneInfo:
@@ -191,6 +193,7 @@ def gather(user: User, *, now: datetime, since: datetime) -> Facts:
         checks=total,
         answered=total - by_outcome.get(Outcome.ERROR, 0) - by_outcome.get(Outcome.BLOCKED, 0),
         monitors=monitors.filter(enabled=True).count(),
+        promises=[alarms.sentence(one) for one in alarms.open_alarms(user)],
     )
 
 
@@ -252,6 +255,9 @@ def subject(facts: Facts) -> str:
     if facts.troubles:
         count = len(facts.troubles)
         parts.append(ngettext("%d site can't be read", "%d sites can't be read", count) % count)
+    if facts.promises:
+        count = len(facts.promises)
+        parts.append(ngettext("%d alarm of promises", "%d alarms of promises", count) % count)
     if not parts:
         return ngettext(
             "All quiet: %d page watched, nothing waiting", "All quiet: %d pages watched, nothing waiting", facts.monitors
@@ -270,6 +276,7 @@ def _write(subscription: DigestSubscription, facts: Facts, *, now: datetime, pro
         "proof": proof,
         "when": f"{date_format(local, 'l j F')}, {local:%H:%M} {subscription.time_zone}",
         "queue_url": absolute(reverse("queue")),
+        "fleet_url": absolute(reverse("fleet")),
         "change_url": absolute(reverse("preferences")),
         "stop_url": stop,
         "rhythm": subscription.get_rhythm_display(),

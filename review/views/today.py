@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET
 
 from monitoring.models import CalibrationRun, Change, Monitor
 from monitoring.sample import workspace
-from review import promises, roles, rows, standing
+from review import alarms, promises, roles, rows, standing
 from review.middleware import preferences_of
 from review.selectors import queue, watch
 from review.views import moments
@@ -40,6 +40,8 @@ def today(request: HttpRequest) -> HttpResponse:
             "new": waiting.filter(opened_at__gte=now - timedelta(hours=24)).count(),
             "decided": queue.decided_today(user=user, since=moments.start_of_day(now)),
             "figures": watch.figures(user=user, now=now),
+            "stopped": alarms.stopped_sentence(now),
+            "alarms": [alarms.line(one) for one in alarms.open_alarms(user)],
             "promises": promises.report(user, now=now),
             "troubled": standing.standings(watch.troubled(user=user), now=now),
             "weeks": watch.weeks(user=user, now=now),

@@ -153,12 +153,15 @@ def test_a_budget_is_set_in_the_admin_and_recorded() -> None:
     client.force_login(make_user("root", role="admin", team=team, is_superuser=True))
 
     answer = client.post(
-        reverse("admin:monitoring_team_change", args=[team.pk]), {"name": "Fleet", "members": [], "budget": "500"}
+        reverse("admin:monitoring_team_change", args=[team.pk]),
+        {"name": "Fleet", "members": [], "budget": "500", "budget_counts": "checks"},
     )
 
     assert answer.status_code == 302
     assert Team.objects.get(pk=team.pk).budget == 500
     assert SettingChange.objects.filter(team=team, name="budget", new="500").exists()
+    assert Team.objects.get(pk=team.pk).budget_counts == "checks"
+    assert SettingChange.objects.filter(team=team, name="budget_counts", old="cost", new="checks").exists()
     answer = client.post(reverse("admin:monitoring_team_change", args=[team.pk]), {"name": "Fleet", "budget": "0"})
     assert answer.status_code == 200
     assert Team.objects.get(pk=team.pk).budget == 500
@@ -187,3 +190,54 @@ def test_a_checks_page_in_the_admin_says_why_it_was_made_and_what_the_next_was_p
 
     for text in ("asked", "expected-change", "0.125", "Only markup differs."):
         assert text in page
+
+
+def test_a_budget_counts_what_visits_cost_or_how_many_there_are() -> None:
+    team = Team.objects.create(name="Counted", budget=100)
+    plain, browser = make_monitor(team=team), make_monitor(team=team, renderer="browser")
+    learned = make_monitor(team=team, renderer="auto", learned_renderer="browser")
+    for n, monitor in enumerate((plain, plain, browser, learned)):
+        Check.objects.create(
+            monitor=monitor, check_no=n + 1, started_at=NOW - timedelta(hours=n), outcome="none",
+            not_modified=n == 0, detector_version="1",
+        )  # fmt: skip
+
+    assert budget.measured_of(team, now=NOW) == pytest.approx(0.1 + 1 + 20 + 20)
+    assert schedule.costs_of(browser, now=NOW) == (20, 20)
+    assert schedule.costs_of(learned, now=NOW) == (20, 20)
+    assert budget.set_counts(team, "checks", actor=None, now=NOW)
+    assert budget.measured_of(team, now=NOW) == 4
+    assert schedule.costs_of(Monitor.objects.get(pk=browser.pk), now=NOW) == (1, 1)
+    assert not budget.set_counts(team, "checks", actor=None, now=NOW)
+
+
+def test_a_budget_edited_by_more_than_a_fifth_plans_everything_anew_once_and_a_small_edit_does_not() -> None:
+    team = fleet()
+    budget.price(team, now=NOW)
+    budget.reprice(now=NOW)
+    assert set(Monitor.objects.values_list("plan_price", flat=True)) == {Team.objects.get(pk=team.pk).price}
+
+    budget.set_budget(team, 140, actor=None, now=NOW)  # a sixth
+    budget.reprice(now=NOW)
+    small = Team.objects.get(pk=team.pk)
+    assert not Monitor.objects.filter(plan_price=small.price).exists()
+    budget.set_budget(team, 175, actor=None, now=NOW)  # a quarter: the price moves less than twofold
+    assert Team.objects.get(pk=team.pk).replan
+    budget.reprice(now=NOW)
+
+    edited = Team.objects.get(pk=team.pk)
+    assert set(Monitor.objects.values_list("plan_price", flat=True)) == {edited.price}
+    assert not edited.replan
+
+
+def test_what_is_spent_only_for_promises_is_told_and_a_team_without_a_budget_has_its_figures() -> None:
+    team = fleet(page_type=make_page_type("daily", max_interval_s=86_400))
+    budget.price(team, now=NOW)
+    assert 0.1 * team.planned_spend < team.forced_spend < 0.9 * team.planned_spend
+
+    free = Team.objects.create(name="Free")
+    make_monitor(team=free, interval_s=3600)
+    budget.price(free, now=NOW)
+    free.refresh_from_db()
+    assert free.planned_spend == pytest.approx(24, rel=0.02)
+    assert free.priced_at == NOW

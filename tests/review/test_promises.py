@@ -101,7 +101,7 @@ def test_errors_a_rest_and_a_full_host_are_named_as_the_cause() -> None:
 
     assert why(failing) != ""
     assert why(Monitor.objects.get(pk=resting.pk)).startswith("The site is left alone until")
-    assert why(Monitor.objects.get(pk=full.pk)) == (
+    assert why(Monitor.objects.get(pk=full.pk)).startswith(
         "Halden bears 1224 visits a day; what is promised for its pages needs 2448."
     )
     assert "broke off three times" in why(held)

@@ -43,6 +43,8 @@ ROUTES: dict[str, str] = {
     "calibrate_monitor": LEAD,
     "vantages": LEAD,
     "sites": OWN,
+    "fleet": OWN,
+    "overdue": OWN,
     "verdicts": OWN,
     "fields": OWN,
     "fields_csv": OWN,
