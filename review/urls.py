@@ -27,6 +27,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("queue/", queue.queue_page, name="queue"),
     path("queue/count/", queue.queue_count, name="queue_count"),
     path("queue/bulk/", queue.bulk, name="bulk"),
+    path("queue/views/", queue.save_view, name="save_view"),
     path("queue/undo/", queue.undo_batch, name="undo_batch"),
     path("c/<int:pk>/", change.change_page, name="change"),
     path("c/<int:pk>/decide/", decide.decide, name="decide"),

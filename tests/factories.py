@@ -10,6 +10,7 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 
 from monitoring.models import Change, Check, Monitor, PageType, Payload, Site, Snapshot, Team, Vantage
+from monitoring.services import searching
 
 NOW = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
 _numbers = itertools.count(1)
@@ -146,4 +147,5 @@ def make_change(monitor: Monitor | None = None, **extra: Any) -> Change:
         values["prior"] = make_snapshot(monitor)
     if "new" not in values:
         values["new"] = make_snapshot(monitor, role=Snapshot.Role.CHANGE)
+    values["search_text"] = searching.of_change(monitor, values.get("search_text", ""), limit=8_000)
     return Change.objects.create(monitor=monitor, **values)

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from monitoring.models.check import Check
 from monitoring.models.monitor import Monitor
 from monitoring.models.snapshot import Snapshot
+from monitoring.models.team import Team
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -24,7 +25,9 @@ class ChangeQuerySet(models.QuerySet["Change"]):
         if getattr(user, "is_superuser", False):
             return self
         # EXISTS keeps the queue's own index in front; a join lets SQLite start from the team and read every change.
-        mine = Monitor.objects.filter(pk=models.OuterRef("monitor_id"), team__members=user.pk)
+        # The teams are asked for once, not at every change.
+        teams = Team.members.through.objects.filter(user_id=user.pk).values("team_id")
+        mine = Monitor.objects.filter(pk=models.OuterRef("monitor_id"), team_id__in=teams)
         return self.filter(models.Exists(mine))
 
     def waiting(self) -> ChangeQuerySet:

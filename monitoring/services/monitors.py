@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from monitoring.fetching.errors import Refused
 from monitoring.fetching.guard import check_url, parse
 from monitoring.models import Monitor, PageType, RobotsPolicy, SettingChange, Site, Team, Vantage
-from monitoring.services import hints, rendering, schedule
+from monitoring.services import hints, rendering, schedule, searching
 from monitoring.services.egress import address_policy
 from monitoring.services.vetting import check_charset, check_json_path, check_proxy, check_selector
 
@@ -171,6 +171,8 @@ def change_settings(
         with transaction.atomic():
             monitor.save(update_fields=sorted(touched))
             SettingChange.objects.bulk_create(rows)
+            if {"name", "url"} & touched:
+                searching.renamed(Monitor.objects.filter(pk=monitor.pk))
     except IntegrityError as error:
         raise ValidationError(_("This team already watches this address from this vantage."), code="unique") from error
     return rows
@@ -249,6 +251,8 @@ def change_site(site: Site, changes: Mapping[str, Any], *, actor: Actor, now: da
     with transaction.atomic():
         site.save(update_fields=sorted(changed))
         SettingChange.objects.bulk_create(rows)
+        if "name" in changed:
+            searching.renamed(Monitor.objects.filter(site=site))
         if {"use_hints", "hint_url", "robots_policy"} & set(changed):
             hints.choose(site, now=now)
     return rows

@@ -44,6 +44,7 @@ from monitoring.services import (
     rates,
     rows,
     schedule,
+    searching,
     validators,
     vantages,
 )
@@ -494,7 +495,7 @@ def _open(finding: Finding, monitor: Monitor, check: Check, snapshot: Snapshot |
         priority=finding.priority,
         sample_share=finding.sample_share,
         **_judged(finding),
-        **_shown(finding, finding.diff),
+        **_shown(finding, finding.diff, monitor),
     )
 
 
@@ -526,7 +527,10 @@ def _fold(waiting: Change, finding: Finding, check: Check, snapshot: Snapshot | 
         values["flags"] = sorted({*values["flags"], "returned"})
         values["reasons"] = [*waiting.reasons, _RETURNED][:CHECK_REASONS]
     else:
-        values |= _shown(finding, fold.diff if fold else finding.diff) | {"new": snapshot, "check_row": check}
+        values |= _shown(finding, fold.diff if fold else finding.diff, waiting.monitor) | {
+            "new": snapshot,
+            "check_row": check,
+        }
         values["flags"] = sorted(set(values["flags"]) - {"returned", "audit-sample"})
         if waiting.kind == Change.Kind.CONTENT and finding.opens == Change.Kind.FIELD:
             values["reasons"] = [*waiting.reasons, *check.reasons][:CHECK_REASONS]
@@ -552,10 +556,10 @@ def _judged(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _shown(finding: Finding, document: Document | None) -> dict[str, Any]:
+def _shown(finding: Finding, document: Document | None, monitor: Monitor) -> dict[str, Any]:
     """The columns that show a diff; a gone page has none."""
     if document is None:
-        return {"search_text": scrubbed(finding.detail)[:SEARCH_CHARS]}
+        return {"search_text": searching.of_change(monitor, finding.detail, limit=SEARCH_CHARS)}
     document = scrubbed(document)
     return {
         "diff": document,
@@ -564,7 +568,7 @@ def _shown(finding: Finding, document: Document | None) -> dict[str, Any]:
         "added": document["added"],
         "removed": document["removed"],
         "places": document["places"],
-        "search_text": _search_text(finding, document),
+        "search_text": searching.of_change(monitor, _search_text(finding, document), limit=SEARCH_CHARS),
     }
 
 
@@ -576,7 +580,7 @@ def _search_text(finding: Finding, document: Document) -> str:
             continue
         segments = row.get("segments") or [*row.get("before", ()), *row.get("after", ())]
         words += [segment[1] for segment in segments if segment[0] in "-+"]
-    return scrubbed(" ".join(words))[:SEARCH_CHARS]
+    return scrubbed(" ".join(words))
 
 
 def _field_changes(

@@ -1,8 +1,20 @@
 """The human side's tables."""
 
+from review.models.desk import KeyTerms, SavedView, Visit
 from review.models.digest import Digest, DigestSubscription
 from review.models.notice import TroubleNotice
 from review.models.preferences import Preferences
 from review.models.verdict import Assignment, Note, Verdict
 
-__all__ = ["Assignment", "Digest", "DigestSubscription", "Note", "Preferences", "TroubleNotice", "Verdict"]
+__all__ = [
+    "Assignment",
+    "Digest",
+    "DigestSubscription",
+    "KeyTerms",
+    "Note",
+    "Preferences",
+    "SavedView",
+    "TroubleNotice",
+    "Verdict",
+    "Visit",
+]

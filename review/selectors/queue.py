@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
+from django.core.exceptions import EmptyResultSet
+from django.db import DEFAULT_DB_ALIAS, connection
 from django.db.models import Count, F, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from monitoring.models import Change, Check, Monitor, Outcome
+from monitoring.services import searching
 from review.models import Verdict
 from review.selectors.keyset import Order, after
 
@@ -56,6 +59,28 @@ AGES: dict[str, tuple[_StrPromise, timedelta, bool]] = {
     "week": (_("over 7 days"), timedelta(days=7), True),
 }
 PRIORITIES: dict[int, _StrPromise] = {0: _("low"), 1: _("normal"), 2: _("high"), 3: _("urgent")}
+SCORES: dict[str, tuple[_StrPromise, float, float]] = {
+    "high": (_("0.8 and above"), 0.8, 2.0),
+    "middle": (_("0.6 to 0.8"), 0.6, 0.8),
+    "low": (_("under 0.6"), -1.0, 0.6),
+}
+# By what stands in a change's reasons or flags: the words of the filter.
+WHY: dict[str, tuple[_StrPromise, tuple[str, ...]]] = {
+    "hidden": (_("hidden text"), ("hidden-text", "embedded-text", "style-text")),
+    "alternative": (_("alternative text"), ("attribute-text",)),
+    "links": (_("link targets"), ("link-target",)),
+    "lookalike": (_("look-alike characters"), ("look-alike",)),
+    "returns": (_("back to an earlier text"), ("return", "returned", "flapping")),
+    "field": (_("a field"), ("field",)),
+    "contradiction": (_("data contradicts the text"), ("contradiction",)),
+    "blocked": (_("blocked before this check"), ("blocked-before",)),
+}
+LANGUAGES: dict[str, str] = {
+    "en": "English", "de": "Deutsch", "fr": "Français", "es": "Español", "it": "Italiano", "nl": "Nederlands",
+    "pt": "Português", "pl": "Polski", "sv": "Svenska", "ja": "日本語", "zh": "中文", "ko": "한국어", "ar": "العربية",
+}  # fmt: skip
+NUMBERS = ("site", "type", "team", "priority", "assignee")
+NAMES = ("view", "site", "type", "team", "kind", "why", "lang", "age", "score", "priority", "assignee", "q", "sort")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +90,12 @@ class Filter:
     view: str = ""
     site: int | None = None
     type: int | None = None
+    team: int | None = None
     kind: str = ""
+    why: str = ""
+    lang: str = ""
     age: str = ""
+    score: str = ""
     priority: int | None = None
     assignee: int | None = None
     q: str = ""
@@ -89,8 +118,12 @@ class Filter:
             view=one_of("view", VIEWS),
             site=number("site"),
             type=number("type"),
+            team=number("team"),
             kind=one_of("kind", dict(Change.Kind.choices)),
+            why=one_of("why", WHY),
+            lang=one_of("lang", LANGUAGES),
             age=one_of("age", AGES),
+            score=one_of("score", SCORES),
             priority=priority if priority in PRIORITIES else None,
             assignee=number("assignee"),
             q=values.get("q", "").replace("\x00", "").strip()[:200],
@@ -104,8 +137,7 @@ class Filter:
 
     def query(self) -> str:
         """The filter as an encoded query string; empty for the plain queue."""
-        names = ("view", "site", "type", "kind", "age", "priority", "assignee", "q", "sort")
-        return urlencode([(name, value) for name in names if (value := getattr(self, name)) not in ("", None)])
+        return urlencode([(name, value) for name in NAMES if (value := getattr(self, name)) not in ("", None)])
 
     def without(self, name: str) -> Filter:
         """The filter with one part taken out."""
@@ -113,52 +145,68 @@ class Filter:
         return replace(self, **plain)
 
     @property
+    def parts(self) -> list[str]:
+        """The names of what narrows the list, the view and the order aside."""
+        return [name for name in NAMES if name not in ("view", "sort") and getattr(self, name) not in ("", None)]
+
+    @property
     def narrows(self) -> bool:
         """Whether anything but the view is set."""
-        return replace(self, view="", sort="") != Filter()
+        return bool(self.parts)
 
 
-def _in_view(changes: QuerySet[Change], view: str, *, user: User, now: datetime) -> QuerySet[Change]:
+def _in_view(view: str, *, user: User, now: datetime) -> Q:
     if view == "snoozed":
-        return changes.filter(state=Change.State.SNOOZED)
-    changes = changes.filter(state=Change.State.OPEN)
+        return Q(state=Change.State.SNOOZED)
+    waits = Q(state=Change.State.OPEN)
     match view:
         case "mine":
-            return changes.filter(assignment__assignee=user)
+            return waits & Q(assignment__assignee=user)
         case "unassigned":
-            return changes.filter(assignment__isnull=True)
+            return waits & Q(assignment__isnull=True)
         case "high":
-            return changes.filter(priority__gte=HIGH)
+            return waits & Q(priority__gte=HIGH)
         case "late":
-            return changes.filter(opened_at__lt=now - LATE_AFTER)
+            return waits & Q(opened_at__lt=now - LATE_AFTER)
         case "audit":
-            return changes.filter(kind=Change.Kind.AUDIT)
-    return changes
+            return waits & Q(kind=Change.Kind.AUDIT)
+    return waits
+
+
+def _coded(codes: Sequence[str]) -> Q:
+    """Changes with one of the codes among their reasons or flags; both databases show JSON with `"code": "x"`."""
+    found = Q()
+    for code in codes:
+        found |= Q(flags__icontains=f'"{code}"') | Q(reasons__icontains=f'"code": "{code}"')
+    return found
+
+
+_PARTS: dict[str, Callable[[Any, datetime], Q]] = {
+    "site": lambda value, now: Q(monitor__site=value),
+    "type": lambda value, now: Q(monitor__page_type=value),
+    "team": lambda value, now: Q(monitor__team=value),
+    "kind": lambda value, now: Q(kind=value),
+    "why": lambda value, now: _coded(WHY[value][1]),
+    "lang": lambda value, now: Q(prior__language__startswith=value),
+    "age": lambda value, now: Q(**{f"opened_at__{'lt' if AGES[value][2] else 'gte'}": now - AGES[value][1]}),
+    "score": lambda value, now: Q(score__gte=SCORES[value][1], score__lt=SCORES[value][2]),
+    "priority": lambda value, now: Q(priority=value),
+    "assignee": lambda value, now: Q(assignment__assignee=value),
+    "q": lambda value, now: searching.matching(value),
+}
+
+
+def condition(wanted: Filter, *, user: User, now: datetime) -> Q:
+    """What a filter lets through, as a condition on changes; the user's teams are a matter of their own."""
+    found = _in_view(wanted.view, user=user, now=now)
+    for name in wanted.parts:
+        found &= _PARTS[name](getattr(wanted, name), now)
+    return found
 
 
 def changes_in(wanted: Filter, *, user: User, now: datetime) -> QuerySet[Change]:
     """The changes a filter lets through, of the user's teams, unordered and without their diffs."""
-    changes: QuerySet[Change] = _in_view(Change.objects.visible_to(user), wanted.view, user=user, now=now)
-    if wanted.site is not None:
-        changes = changes.filter(monitor__site=wanted.site)
-    if wanted.type is not None:
-        changes = changes.filter(monitor__page_type=wanted.type)
-    if wanted.kind:
-        changes = changes.filter(kind=wanted.kind)
-    if wanted.age:
-        _label, span, older = AGES[wanted.age]
-        changes = changes.filter(**{f"opened_at__{'lt' if older else 'gte'}": now - span})
-    if wanted.priority is not None:
-        changes = changes.filter(priority=wanted.priority)
-    if wanted.assignee is not None:
-        changes = changes.filter(assignment__assignee=wanted.assignee)
-    if wanted.q:
-        changes = changes.filter(
-            Q(monitor__name__icontains=wanted.q)
-            | Q(monitor__url__icontains=wanted.q)
-            | Q(monitor__site__name__icontains=wanted.q)
-            | Q(search_text__icontains=wanted.q)
-        )
+    changes: QuerySet[Change] = Change.objects.visible_to(user).filter(condition(wanted, user=user, now=now))
     if wanted.sort == "size":
         changes = changes.annotate(size=F("added") + F("removed"))
     elif wanted.sort == "score":
@@ -227,30 +275,40 @@ def next_after(change: Change, wanted: Filter, *, user: User, now: datetime) -> 
     return found or changes.order_by(*order.columns).values_list("pk", flat=True).first()
 
 
+def counts_of(filters: Mapping[str, Filter], *, user: User, now: datetime) -> dict[str, int]:
+    """How many changes each of several filters lets through, by name, up to CAPPED; one statement for all of them."""
+    if not filters:
+        return {}
+    parts, parameters = [], []
+    for index, wanted in enumerate(filters.values()):
+        rows = changes_in(replace(wanted, sort=""), user=user, now=now).order_by().values("pk")[:CAPPED]
+        try:
+            sql, values = rows.query.get_compiler(DEFAULT_DB_ALIAS).as_sql()
+        except EmptyResultSet:  # a search without a word in it
+            parts.append("0")
+            continue
+        parts.append(f"(SELECT COUNT(*) FROM ({sql}) AS q{index})")  # noqa: S608 - written by the ORM
+        parameters += values
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {', '.join(parts)}", parameters)
+        found = cursor.fetchone()
+    return dict(zip(filters, found, strict=True))
+
+
 def view_counts(*, user: User, now: datetime) -> dict[str, int]:
-    """How many changes each view holds, in one query over what waits."""
-    waiting = Q(state=Change.State.OPEN)
-    found = (
-        Change.objects.visible_to(user)
-        .filter(state__in=[Change.State.OPEN, Change.State.SNOOZED])
-        .aggregate(
-            all=Count("pk", filter=waiting),
-            mine=Count("pk", filter=waiting & Q(assignment__assignee=user)),
-            unassigned=Count("pk", filter=waiting & Q(assignment__isnull=True)),
-            high=Count("pk", filter=waiting & Q(priority__gte=HIGH)),
-            late=Count("pk", filter=waiting & Q(opened_at__lt=now - LATE_AFTER)),
-            audit=Count("pk", filter=waiting & Q(kind=Change.Kind.AUDIT)),
-            snoozed=Count("pk", filter=Q(state=Change.State.SNOOZED)),
-        )
-    )
-    return {"": found.pop("all"), **found}
+    """How many changes each view holds, up to CAPPED."""
+    return counts_of({view: Filter(view=view) for view in VIEWS}, user=user, now=now)
+
+
+TYPES_LOOKED_AT = 5_000  # waiting changes that the counts by page type look at; with more they say "and more"
 
 
 def type_counts(*, user: User) -> list[tuple[int, str, int]]:
-    """(id, name, number waiting) of each page type with something waiting, the most first."""
+    """(id, name, number waiting) of each page type among the first waiting changes, the most first."""
+    first = Change.objects.visible_to(user).waiting().order_by("-priority", "opened_at", "pk")
     rows = (
-        Change.objects.visible_to(user)
-        .waiting()
+        Change.objects.filter(pk__in=first.values("pk")[:TYPES_LOOKED_AT])
+        .order_by()
         .values_list("monitor__page_type", "monitor__page_type__name")
         .annotate(n=Count("pk"))
         .order_by("-n", "monitor__page_type__name")

@@ -289,6 +289,7 @@ def make_story(story: Story, team: Team, now: datetime, rng: random.Random, numb
     from monitoring.detection.diff import diff, diff_hash
     from monitoring.detection.read import read
     from monitoring.models import Change, Check, PageType, Snapshot
+    from monitoring.services import searching
 
     page_type, _ = PageType.objects.get_or_create(
         slug=_slug(story.page_type), defaults={"name": story.page_type, "weight": 1.0 + story.priority}
@@ -372,7 +373,7 @@ def make_story(story: Story, team: Team, now: datetime, rng: random.Random, numb
         added=int(document.get("added", 0)),
         removed=int(document.get("removed", 0)),
         places=int(document.get("places", 0)),
-        search_text=old.text + "\n" + new.text,
+        search_text=searching.of_change(monitor, f"{old.text} {new.text}", limit=8_000),
     )
 
 

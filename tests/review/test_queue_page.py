@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from monitoring.models import Change, PageType, Site
-from review.models import Assignment, Verdict
+from review.models import Assignment, SavedView, Verdict
 from review.selectors import queue
 from tests.factories import make_change, make_check, make_monitor, make_page_type, make_team
 from tests.review.conftest import SignIn
@@ -310,3 +310,164 @@ def test_bulk_assigns_and_snoozes(analyst: User, sign_in: SignIn) -> None:
     one.refresh_from_db()
     assert one.state == "snoozed"
     assert Assignment.objects.get().assignee == analyst
+
+
+def test_a_filter_that_nothing_fits_says_what_each_part_of_it_costs(analyst: User, sign_in: SignIn) -> None:
+    change("one", priority=3)
+
+    text = sign_in(analyst).get(reverse("queue"), {"q": "nowhere", "priority": 3}).content.decode()
+
+    assert "Nothing fits these filters." in text
+    assert "1 change waits all the same." in text
+    counts = {li.get_text(" ", strip=True) for li in BeautifulSoup(text, "html.parser").select(".wider li")}
+    assert counts == {"Without “Search: nowhere” 1", "Without “Priority: urgent” 0"}
+
+
+def test_an_empty_view_is_told_from_an_empty_queue(analyst: User, sign_in: SignIn) -> None:
+    change("one")
+
+    text = sign_in(analyst).get(reverse("queue"), {"view": "mine"}).content.decode()
+
+    assert "Nothing in “Assigned to me”." in text
+    assert "1 change waits in the queue." in text
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "extra"),
+    [
+        ("why", "links", {"reasons": [{"code": "link-target", "text": "", "data": {}}]}),
+        ("why", "blocked", {"flags": ["blocked-before"]}),
+        ("score", "low", {"score": 0.55}),
+    ],
+)
+def test_reason_and_score_narrow(name: str, value: str, extra: dict[str, Any], analyst: User, sign_in: SignIn) -> None:
+    change("other", score=0.9)
+    change("wanted", **{"score": 0.9, **extra})
+
+    assert titles(sign_in(analyst).get(reverse("queue"), {name: value}).content) == ["wanted"]
+
+
+def test_language_and_team_narrow(analyst: User, sign_in: SignIn) -> None:
+    second = make_team("Second")
+    second.members.add(analyst)
+    make_change(make_monitor(name="wanted", team=second), prior=make_snapshot_in("de"))
+    change("other")
+    client = sign_in(analyst)
+
+    assert titles(client.get(reverse("queue"), {"lang": "de"}).content) == ["wanted"]
+    assert titles(client.get(reverse("queue"), {"team": second.pk}).content) == ["wanted"]
+
+
+def make_snapshot_in(language: str) -> Any:
+    """A snapshot of a page in a language."""
+    from tests.factories import make_snapshot
+
+    return make_snapshot(make_monitor(), language=language)
+
+
+def test_a_saved_view_keeps_filter_and_order_and_counts(analyst: User, other_analyst: User, sign_in: SignIn) -> None:
+    change("urgent", priority=3)
+    change("plain", priority=1)
+    client = sign_in(analyst)
+
+    client.post(reverse("save_view"), {"in": "priority=3&sort=age", "name": "  Urgent  ones "})
+
+    page = BeautifulSoup(client.get(reverse("queue"), {"priority": 3, "sort": "age"}).content, "html.parser")
+    entry = page.select_one('.views a[aria-current="page"]')
+    assert entry is not None
+    assert entry.get_text(" ", strip=True) == "Urgent ones 1"
+    assert page.h1 is not None
+    assert page.h1.get_text() == "Urgent ones"
+    assert b"Urgent ones" not in sign_in(other_analyst).get(reverse("queue")).content
+
+
+def test_a_team_sees_a_view_that_is_shared_and_only_its_maker_or_a_lead_takes_it_away(
+    analyst: User, other_analyst: User, lead: User, outsider: User, sign_in: SignIn
+) -> None:
+    change("one")
+    change_elsewhere = make_change(make_monitor(team=outsider.teams.get()))
+    client = sign_in(analyst)
+    client.post(reverse("save_view"), {"in": "priority=1", "name": "Ours", "team": analyst.teams.get().pk})
+    view = SavedView.objects.get()
+
+    assert b"Ours" in sign_in(other_analyst).get(reverse("queue")).content
+    assert b"Ours" not in sign_in(outsider).get(reverse("queue")).content
+    assert change_elsewhere.pk
+    for person, left in ((other_analyst, 1), (outsider, 1), (lead, 0)):
+        sign_in(person).post(reverse("save_view"), {"remove": view.pk})
+        assert SavedView.objects.count() == left, person
+
+
+@pytest.mark.parametrize("bad", [{"name": "  "}, {"name": "x" * 61}, {"name": "theirs", "team": "999"}])
+def test_a_view_that_cannot_be_saved_says_why(bad: dict[str, str], analyst: User, sign_in: SignIn) -> None:
+    change("one")
+
+    answer = sign_in(analyst).post(reverse("save_view"), {"in": "priority=1", **bad}, follow=True)
+
+    assert SavedView.objects.count() == 0
+    assert [str(m) for m in answer.context["messages"]]
+
+
+def test_saved_views_cost_no_query_each(analyst: User, sign_in: SignIn) -> None:
+    change("one")
+    client = sign_in(analyst)
+    counts = []
+    for number in range(2):
+        for index in range(4):
+            SavedView.objects.create(owner=analyst, name=f"{number}-{index}", query=f"priority={index % 4}&q=halden")
+        with CaptureQueriesContext(connection) as queries:
+            client.get(reverse("queue"))
+        counts.append(len(queries))
+
+    assert counts[0] == counts[1]
+
+
+def test_rows_are_given_to_a_colleague_and_an_undo_gives_them_back_to_whom_they_were(
+    analyst: User, other_analyst: User, sign_in: SignIn
+) -> None:
+    had, free = change("had"), change("free")
+    Assignment.objects.create(change=had, assignee=analyst)
+    client = sign_in(analyst)
+    rows = [f"{c.pk}-{c.version}" for c in (had, free)]
+
+    page = client.post(reverse("bulk"), {"id": rows, "do": f"assign:{other_analyst.pk}", "in": ""}, follow=True)
+    given = set(Assignment.objects.values_list("change", "assignee"))
+    batch = BeautifulSoup(page.content, "html.parser").select_one('input[name="batch"]')
+    assert batch is not None
+    client.post(reverse("undo_batch"), {"batch": batch["value"], "in": ""})
+
+    assert given == {(had.pk, other_analyst.pk), (free.pk, other_analyst.pk)}
+    assert set(Assignment.objects.values_list("change", "assignee")) == {(had.pk, analyst.pk)}
+
+
+def test_undoing_an_assignment_leaves_alone_what_moved_on(
+    analyst: User, other_analyst: User, lead: User, sign_in: SignIn
+) -> None:
+    row = change("row")
+    client = sign_in(analyst)
+    page = client.post(
+        reverse("bulk"), {"id": f"{row.pk}-{row.version}", "do": f"assign:{other_analyst.pk}", "in": ""}, follow=True
+    )
+    batch = BeautifulSoup(page.content, "html.parser").select_one('input[name="batch"]')
+    assert batch is not None
+    Assignment.objects.update(assignee=lead)
+
+    client.post(reverse("undo_batch"), {"batch": batch["value"], "in": ""})
+    client.post(reverse("undo_batch"), {"batch": "forged:abc", "in": ""})
+
+    assert Assignment.objects.get().assignee == lead
+
+
+@pytest.mark.parametrize("who", ["outsider", "auditor"])
+def test_nobody_is_given_a_row_who_could_not_decide_it(
+    who: str, analyst: User, outsider: User, auditor: User, sign_in: SignIn
+) -> None:
+    row = change("row")
+    person = {"outsider": outsider, "auditor": auditor}[who]
+
+    answer = sign_in(analyst).post(
+        reverse("bulk"), {"id": f"{row.pk}-{row.version}", "do": f"assign:{person.pk}", "in": ""}
+    )
+
+    assert answer.status_code == 400
+    assert not Assignment.objects.exists()
