@@ -26,7 +26,7 @@ class ChangeQuerySet(models.QuerySet["Change"]):
             return self
         # EXISTS keeps the queue's own index in front; a join lets SQLite start from the team and read every change.
         # The teams are asked for once, not at every change.
-        teams = Team.members.through.objects.filter(user_id=user.pk).values("team_id")
+        teams = Team.objects.filter(members=user.pk).values("pk")
         mine = Monitor.objects.filter(pk=models.OuterRef("monitor_id"), team_id__in=teams)
         return self.filter(models.Exists(mine))
 

@@ -427,6 +427,7 @@ def undo_batch(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
+@deciding
 def save_view(request: HttpRequest) -> HttpResponse:
     """The list as it is narrowed and sorted now, under a name; or a saved view taken away."""
     user = cast("User", request.user)

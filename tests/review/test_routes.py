@@ -30,6 +30,7 @@ ROUTES: dict[str, str] = {
     "queue_count": OWN,
     "bulk": DECIDE,
     "undo_batch": DECIDE,
+    "save_view": DECIDE,
     "change": TEAM,
     "decide": DECIDE,
     "note": DECIDE,
@@ -67,7 +68,7 @@ ROUTES: dict[str, str] = {
 }
 # On other pages: Django's admin has a permission model and tests of its own; the sample pages and probes are public.
 ELSEWHERE = {"admin", "sample-page", "unnamed admin/login/"}
-POST_ONLY = {"bulk", "undo_batch", "decide", "note", "give_reason", "check_now", "calibrate_monitor", "calibration_propose", "calibration_apply", "theme", "language", "remove_sample"}  # fmt: skip
+POST_ONLY = {"bulk", "undo_batch", "save_view", "decide", "note", "give_reason", "check_now", "calibrate_monitor", "calibration_propose", "calibration_apply", "theme", "language", "remove_sample"}  # fmt: skip
 # With a fresh database these have nothing to show.
 EMPTY = {"screenshot", "picture"}
 
