@@ -2,7 +2,7 @@
 
 Neither index can be trusted with a language that writes no spaces: SQLite's trigrams find no word of two characters, and
 PostgreSQL takes a run of Japanese for one word. So the text is cut here, before it is stored: words as they stand,
-Chinese, Japanese, Korean and Thai in pairs of characters. What is asked for is cut the same way (ADR 0015).
+Chinese, Japanese, Korean and Thai in pairs of characters. What is asked for is cut the same way (ADR 0016).
 """
 
 from __future__ import annotations

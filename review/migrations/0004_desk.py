@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('monitoring', '0013_search_words'),
+        ('monitoring', '0015_search_words'),
         ('review', '0003_notices'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

@@ -21,6 +21,6 @@ def cut(apps, schema_editor):
 
 class Migration(migrations.Migration):
 
-    dependencies = [("monitoring", "0012_operations")]
+    dependencies = [("monitoring", "0014_guarantees")]
 
     operations = [migrations.RunPython(cut, migrations.RunPython.noop)]
