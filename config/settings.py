@@ -78,10 +78,10 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
+    "monitoring",  # before the queue library, whose command `qcluster` it makes its own
     "django_q",
     "django_htmx",
     "axes",
-    "monitoring",
     "review",
 ]
 
@@ -245,6 +245,14 @@ SERVER_EMAIL = DEFAULT_FROM_EMAIL
 
 # --- workers ---------------------------------------------------------------------------------------------------
 WORKERS = env.number("TIDELINE_WORKERS", 2, low=1, high=64)
+# Workers that render pages have a queue of their own, so that neither kind of page waits for the other. 0: none here.
+BROWSER_WORKERS = env.number("TIDELINE_BROWSER_WORKERS", 1, low=0, high=64)
+# By class of workers. The first is as old as the product: what the release before has queued is in it.
+QUEUES = {"http": "tideline", "browser": "tideline-browser"}
+# Which queue a cluster started from here serves; the queue library reads the variable as well. Empty: both.
+CLUSTER_NAME = env.text("Q_CLUSTER_NAME")
+if CLUSTER_NAME and CLUSTER_NAME not in QUEUES.values():
+    raise env.EnvironmentProblem("Q_CLUSTER_NAME", f"is {CLUSTER_NAME!r}; expected {' or '.join(QUEUES.values())}")
 # What a worker may allocate (RLIMIT_DATA, where the system has it); 0 sets no limit. Browsers have one of their own.
 WORKER_MEMORY_MB = env.number("TIDELINE_WORKER_MEMORY_MB", 1024, low=0, high=1_000_000)
 if 0 < WORKER_MEMORY_MB < 512:
@@ -252,7 +260,10 @@ if 0 < WORKER_MEMORY_MB < 512:
 # A worker that shows no sign of life for so long loses what it had claimed.
 LEASE_S = env.number("TIDELINE_LEASE_S", 90, low=2, high=3600)
 Q_CLUSTER = {
-    "name": "tideline",
+    "name": QUEUES["http"],  # signs what is queued, in every queue
+    "ALT_CLUSTERS": {
+        QUEUES["browser"]: {"workers": max(BROWSER_WORKERS, 1), "queue_limit": max(BROWSER_WORKERS, 1) * 2}
+    },
     "workers": WORKERS,
     "timeout": 240,  # a batch has a budget of 180 s of its own
     "retry": 300,  # above timeout: a running batch is never handed out twice by the broker

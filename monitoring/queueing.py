@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils.module_loading import import_string
 from django_q.tasks import async_task
 
-from monitoring.models import OutboxMessage, PeriodicJob
+from monitoring.models import OutboxMessage, PeriodicJob, WorkerClass
 
 logger = logging.getLogger(__name__)
 
@@ -26,21 +27,24 @@ class Periodic:
     """A job of the ticker: a function `path(now=...)` that a worker calls every `every_s` seconds.
 
     `when`, if given, is a cheap `path(now=...) -> bool` that the ticker asks first, so that nothing is queued
-    when there is nothing to do.
+    when there is nothing to do. `kind`: the class of workers that it is for.
     """
 
     name: str
     every_s: float
     path: str
     when: str = ""
+    kind: WorkerClass = WorkerClass.HTTP
 
 
 _registry: dict[str, Periodic] = {}
 
 
-def periodic(name: str, every_s: float, func_path: str, *, when: str = "") -> None:
+def periodic(
+    name: str, every_s: float, func_path: str, *, when: str = "", kind: WorkerClass = WorkerClass.HTTP
+) -> None:
     """Register a periodic job; call it from an app's `ready`. A second registration of a name replaces the first."""
-    _registry[name] = Periodic(name, every_s, func_path, when)
+    _registry[name] = Periodic(name, every_s, func_path, when, kind)
 
 
 def jobs() -> list[Periodic]:
@@ -54,14 +58,21 @@ def run_job(name: str, *, now: datetime) -> object:
     return job(now=now)
 
 
-def enqueue_batch(ids: Sequence[int], token: str) -> None:
-    """Hand a claimed batch to the workers. Raises what the broker's client raises when it can't be reached."""
-    async_task("monitoring.tasks.run_batch", list(ids), token, task_name=f"checks-{token[:8]}", save=False)
+def enqueue_batch(ids: Sequence[int], token: str, kind: WorkerClass = WorkerClass.HTTP) -> None:
+    """Hand a claimed batch to the workers of a class. Raises what the broker's client raises when it can't be reached."""
+    # Workers of the release before know no classes: what is in the first queue stays as they know it.
+    classed = () if kind == WorkerClass.HTTP else (kind.value,)
+    _send("monitoring.tasks.run_batch", list(ids), token, *classed, name=f"checks-{token[:8]}", kind=kind)
 
 
 def enqueue_job(name: str) -> None:
     """Hand a periodic job to the workers."""
-    async_task("monitoring.tasks.run_periodic", name, task_name=f"job-{name}"[:100], save=False)
+    kind = _registry[name].kind if name in _registry else WorkerClass.HTTP
+    _send("monitoring.tasks.run_periodic", name, name=f"job-{name}", kind=kind)
+
+
+def _send(task: str, *arguments: object, name: str, kind: WorkerClass) -> None:
+    async_task(task, *arguments, task_name=name[:100], save=False, cluster=settings.QUEUES[kind])
 
 
 def start_due_jobs(*, now: datetime) -> list[str]:
@@ -110,6 +121,13 @@ periodic(
     "first-looks", 10, "monitoring.services.refetch.first_looks", when="monitoring.services.refetch.any_first_look"
 )
 periodic("quiet-refetches", 3_600, "monitoring.services.calibrate.schedule_quiet")
+periodic(
+    "first-looks-browser",
+    10,
+    "monitoring.services.refetch.browser_first_looks",
+    when="monitoring.services.refetch.any_browser_first_look",
+    kind=WorkerClass.BROWSER,
+)
 periodic("lost-calibrations", 900, "monitoring.services.refetch.give_up")
 periodic("lost-comparisons", 300, "monitoring.services.comparisons.give_up")
 periodic("mend-plans", 3_600, "monitoring.services.schedule.mend_plans")
@@ -121,14 +139,14 @@ periodic("hints", 300, "monitoring.services.hints.poll", when="monitoring.servic
 periodic("retention", 86_400, "monitoring.services.retention.sweep")
 
 
-def enqueue_comparison(comparison_id: int) -> None:
-    """Hand a comparison of vantages to the workers."""
-    async_task("monitoring.tasks.run_comparison", comparison_id, task_name=f"comparison-{comparison_id}", save=False)
+def enqueue_comparison(comparison_id: int, kind: WorkerClass = WorkerClass.HTTP) -> None:
+    """Hand a comparison of vantages to the workers of a class."""
+    _send("monitoring.tasks.run_comparison", comparison_id, name=f"comparison-{comparison_id}", kind=kind)
 
 
-def enqueue_calibration(run_id: int) -> None:
-    """Hand a calibration run to the workers."""
-    async_task("monitoring.tasks.run_calibration", run_id, task_name=f"calibration-{run_id}", save=False)
+def enqueue_calibration(run_id: int, kind: WorkerClass = WorkerClass.HTTP) -> None:
+    """Hand a calibration run to the workers of a class."""
+    _send("monitoring.tasks.run_calibration", run_id, name=f"calibration-{run_id}", kind=kind)
 
 
 periodic("settle-sample", 60, "monitoring.sample.workspace.settle")

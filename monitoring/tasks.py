@@ -7,18 +7,19 @@ import logging
 from django.conf import settings
 from django.utils import timezone
 
-from monitoring import queueing
+from monitoring import queueing, stopping
+from monitoring.models import WorkerClass
 from monitoring.services import capture, comparisons, refetch, tallies, ticker
 from monitoring.services.watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
 
 
-def run_batch(ids: list[int], token: str) -> str:
-    """Visit a claimed batch of monitors."""
+def run_batch(ids: list[int], token: str, kind: str = WorkerClass.HTTP.value) -> str:
+    """Visit a claimed batch of monitors; one that an older release queued names no class."""
     with Watchdog(settings.LEASE_S) as watchdog:
-        counts = capture.run_batch(ids, token, alive=watchdog.alive)
-    if counts:
+        counts = capture.run_batch(ids, token, alive=watchdog.alive, by_browser=kind == WorkerClass.BROWSER)
+    if counts and not stopping.is_requested():
         ticker.turn(now=timezone.now())  # the next batch need not wait for the ticker
     tallies.flush()
     return " ".join(f"{outcome}={count}" for outcome, count in sorted(counts.items())) or "nothing held"

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from monitoring.models import Check, Monitor, Outcome, Site, Team
 from monitoring.scheduling import chance_of_change
+from monitoring.services import pools
 from monitoring.services.promises import GRACE
 from review import alarms, standing, wording
 
@@ -70,6 +71,8 @@ def next_sentence(monitor: Monitor, now: datetime) -> str:
     why = PLANS.get(monitor.plan_reason, monitor.plan_reason)
     if not why:
         return ""
+    if pools.waits_for_nobody(monitor, now=now):
+        return _("Due, but no worker renders pages: one with a browser has to be started.")
     if monitor.next_check_at <= now:
         return _("Due now, because %(why)s.") % {"why": why}
     at = wording.day_words(monitor.next_check_at, "clock")

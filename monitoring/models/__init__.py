@@ -25,6 +25,7 @@ from monitoring.models.site import RobotsPolicy, Site
 from monitoring.models.snapshot import Payload, Snapshot
 from monitoring.models.team import Counts, Team
 from monitoring.models.vantage import Vantage
+from monitoring.models.worker_class import WorkerClass
 
 __all__ = [
     "CalibrationRun",
@@ -65,5 +66,6 @@ __all__ = [
     "Team",
     "Vantage",
     "VantageComparison",
+    "WorkerClass",
     "by_browser",
 ]

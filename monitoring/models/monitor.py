@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import models
@@ -17,6 +17,8 @@ from monitoring.models.vantage import Vantage
 from monitoring.scheduling import Rate
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 
@@ -59,6 +61,9 @@ class MonitorState(models.TextChoices):
     BLOCKED = "blocked", _("blocked")
     ERROR = "error", _("error")
     GONE = "gone", _("gone")
+
+
+_DECIDES_CLASS = {"renderer", "learned_renderer", "steps"}
 
 
 def by_browser(prefix: str = "") -> models.Q:
@@ -109,6 +114,8 @@ class Monitor(models.Model):
     learned_renderer = models.CharField(max_length=10, blank=True, editable=False)
     learned_since = models.DateTimeField(null=True, blank=True, editable=False)
     browser_tried_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # Whose queue its visits go to: `uses_browser` as a column, and true as well where HTTP was not enough this time.
+    by_browser = models.BooleanField(default=False, db_default=False, editable=False)
     main_selector = models.CharField(
         _("main region"), max_length=400, blank=True, help_text=_("CSS selector; empty: found by itself.")
     )
@@ -231,6 +238,12 @@ class Monitor(models.Model):
                 name="monitor_due",
                 condition=models.Q(enabled=True, quarantined_at__isnull=True, next_check_at__isnull=False),
             ),
+            # the claim of a class: the same AND by_browser = ...; the one above serves the release before, and counts of both
+            models.Index(
+                fields=["by_browser", "next_check_at"],
+                name="monitor_due_class",
+                condition=models.Q(enabled=True, quarantined_at__isnull=True, next_check_at__isnull=False),
+            ),
             # broken promises: WHERE enabled AND deadline_at < now ORDER BY deadline_at; overload: deadline_at BETWEEN ..
             models.Index(
                 fields=["deadline_at"],
@@ -248,6 +261,15 @@ class Monitor(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def save(self, *args: Any, **kwargs: Any) -> None:  # Any: what Django's own takes
+        """Saved, with the class of workers that its settings ask for."""
+        fields: Iterable[str] | None = kwargs.get("update_fields")
+        if fields is None or _DECIDES_CLASS & set(fields):
+            self.by_browser = self.uses_browser
+            if fields is not None:
+                kwargs["update_fields"] = {*fields, "by_browser"}
+        super().save(*args, **kwargs)
+
     def get_absolute_url(self) -> str:
         """The monitor's page."""
         return reverse("monitor", args=[self.pk])
@@ -255,8 +277,12 @@ class Monitor(models.Model):
     @property
     def uses_browser(self) -> bool:
         """Whether the next visit is a browser's: as set, or as “auto” learned, or because only a browser does steps."""
+        return self.would_use_browser(self.learned_renderer)
+
+    def would_use_browser(self, learned: str) -> bool:
+        """The same once “auto” has learned something else."""
         return self.renderer == Renderer.BROWSER or (
-            self.renderer == Renderer.AUTO and (self.learned_renderer == Renderer.BROWSER or bool(self.steps))
+            self.renderer == Renderer.AUTO and (learned == Renderer.BROWSER or bool(self.steps))
         )
 
     @property

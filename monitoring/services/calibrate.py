@@ -17,6 +17,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import F
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from monitoring.calibrating.evidence import SHORT_WORDS, Sample, quiet_threshold
@@ -28,6 +29,7 @@ from monitoring.detection.judge import observe
 from monitoring.fetching.capture import Capture, Failure
 from monitoring.models import CalibrationRun, Monitor, MonitorMemory, PageType
 from monitoring.queueing import enqueue_calibration
+from monitoring.services import pools
 from monitoring.services.monitors import change_page_type, change_settings
 
 logger = logging.getLogger(__name__)
@@ -66,7 +68,8 @@ def start_run(
             requested_by=actor,
         )
         if enqueue:
-            transaction.on_commit(lambda: enqueue_calibration(run.pk))
+            kind = pools.class_for(monitor, now=timezone.now())
+            transaction.on_commit(lambda: enqueue_calibration(run.pk, kind))
     return run
 
 

@@ -22,6 +22,7 @@ from django.db import InterfaceError, OperationalError
 from django.db.models import Prefetch, QuerySet
 from django.utils import timezone
 
+from monitoring import stopping
 from monitoring.fetching.capture import Exemption, Failure, FetchRequest, Link, Outcome
 from monitoring.fetching.guard import AddressPolicy
 from monitoring.limits import children_cpu_s
@@ -31,6 +32,7 @@ from monitoring.services import (
     hints,
     places,
     politeness,
+    pools,
     rendering,
     robots,
     schedule,
@@ -65,20 +67,35 @@ _CONFIRMED_KINDS = frozenset({Change.Kind.CONTENT, Change.Kind.FIELD})
 SAMPLE_PREFIX = "/sample/"
 
 
+class _StopRequestedError(Exception):
+    """This worker's cluster is stopping: what is not recorded yet is given back."""
+
+
 def run_batch(
-    ids: Sequence[int], token: str, *, budget_s: float = BUDGET_S, alive: Callable[[], None] = lambda: None
+    ids: Sequence[int],
+    token: str,
+    *,
+    budget_s: float = BUDGET_S,
+    alive: Callable[[], None] = lambda: None,
+    by_browser: bool | None = None,
 ) -> dict[str, int]:
     """Visit the monitors of a claimed batch; the number of checks by outcome, and of `lost` and `crashed` ones.
+
+    `by_browser` is the worker's class: False starts no browser and hands over what needs one (counted as `handed-over`), None
+    is a worker that does everything.
 
     What is not reached within the budget is given back and is due again at once. A batch whose token holds
     nothing any more (delivered twice, or overdue) is a no-op. `alive` hears signs of life.
     """
+    if stopping.is_requested():
+        schedule.release(token)
+        return {}
     own = schedule.take_over(ids, token, now=timezone.now())
     if not own:
         return {}
     tallies.stages.begin()
     try:
-        return dict(_Batch(own, ids, budget_s, alive).run())
+        return dict(_Batch(own, ids, budget_s, alive, by_browser=by_browser).run())
     finally:
         tallies.stages.end()
         schedule.release(own)
@@ -145,8 +162,10 @@ def _baselines() -> QuerySet[Snapshot]:
 class _Batch:
     """One run of `run_batch`."""
 
-    def __init__(self, token: str, ids: Sequence[int], budget_s: float, alive: Callable[[], None]) -> None:
-        self.token, self.alive = token, alive
+    def __init__(
+        self, token: str, ids: Sequence[int], budget_s: float, alive: Callable[[], None], *, by_browser: bool | None
+    ) -> None:
+        self.token, self.alive, self.by_browser = token, alive, by_browser
         self.began = self.renewed = time.monotonic()
         self.ends = self.began + budget_s
         self.monitors: dict[int, Monitor] = {}
@@ -154,6 +173,7 @@ class _Batch:
         self.sites: dict[int, Site] = {}
         self.robots = robots.Book(())
         self.counts: Counter[str] = Counter()
+        self.renders = by_browser is not False
         self.ledger = Ledger(token, written=self._count, lost=self._lose, crashed=self._crash)
         self.doubtful: dict[int, Finding] = {}
         self.links: dict[int, Link] = {}  # of the pages that led to a document
@@ -178,6 +198,9 @@ class _Batch:
         )
         order = {pk: place for place, pk in enumerate(ids)}
         taken = sorted(rows, key=lambda m: order.get(m.pk, len(order)))
+        if not self.renders and (elsewhere := [monitor.pk for monitor in taken if monitor.uses_browser]):
+            self._hand_over(elsewhere)  # handed out by an older release, or set to a browser since
+            taken = [monitor for monitor in taken if not monitor.uses_browser]
         for monitor in taken:
             monitor.site = self.sites.setdefault(monitor.site_id, monitor.site)
         self.monitors |= {monitor.pk: monitor for monitor in taken}
@@ -203,6 +226,8 @@ class _Batch:
                     self._follow(fetcher)
                     self._drain(fetcher)
                     self._confirm(fetcher)
+        except _StopRequestedError:
+            logger.info("stopping; what this batch has not done is given back")
         finally:
             self.ledger.flush()
         return self.counts
@@ -317,9 +342,16 @@ class _Batch:
         """While the last pages of slow sites are awaited, take on what has come due since."""
         self._keep_alive()
         now = time.monotonic()
-        if fetcher.pending > TOP_UP_BELOW or now - self.began > TOP_UP_S or self._left_s() < 2 * REQUEST_S:
+        if (
+            self.by_browser
+            or fetcher.pending > TOP_UP_BELOW
+            or now - self.began > TOP_UP_S
+            or self._left_s() < 2 * REQUEST_S
+        ):
             return
-        for claim in schedule.claim_due(now=timezone.now(), limit=schedule.BATCH_LEAST, lease_s=settings.LEASE_S):
+        for claim in schedule.claim_due(
+            now=timezone.now(), limit=schedule.BATCH_LEAST, lease_s=settings.LEASE_S, by_browser=self.by_browser
+        ):
             if schedule.adopt(claim, self.token):
                 self._start(self._take(claim.ids), fetcher)
 
@@ -359,6 +391,8 @@ class _Batch:
 
         Not beyond the budget, when something does not end.
         """
+        if stopping.is_requested():
+            raise _StopRequestedError
         self.ledger.flush_due()
         tallies.flush_due()
         now = time.monotonic()
@@ -396,6 +430,8 @@ class _Batch:
             self._guarded(pk, lambda pk=pk: self._record(self.monitors[pk], self.escalated.pop(pk)))  # type: ignore[misc]
 
     def _render(self, monitor: Monitor, renderer: browser.Renderer) -> None:
+        if stopping.is_requested():
+            raise _StopRequestedError
         now = timezone.now()
         self.ledger.flush()  # a page in a browser takes seconds
         schedule.renew(self.token, now=now)
@@ -554,13 +590,21 @@ class _Batch:
                     return
                 finding = replace(finding, learned=Renderer.HTTP)
             elif rendering.wants_browser(monitor, finding, now=now):
-                self.escalated[monitor.pk] = finding
-                return
+                if self.renders:
+                    self.escalated[monitor.pk] = finding
+                    return
+                if pools.somebody_renders(now=now):
+                    self._hand_over([monitor.pk])
+                    return
             if self._wants_second_look(monitor, finding):
                 self.doubtful[monitor.pk] = finding
                 self._set_aside(monitor)
                 return
         self._settle(monitor, finding)
+
+    def _hand_over(self, pks: Sequence[int]) -> None:
+        """Give monitors to the workers that render pages."""
+        self.counts["handed-over"] += schedule.hand_over(pks, self.token)
 
     def _settle(self, monitor: Monitor, finding: Finding) -> None:
         """Record a finding, or set it aside until the monitor's second vantage was asked."""

@@ -23,7 +23,7 @@ from monitoring.detection.quality import assess
 from monitoring.fetching.capture import Capture, Failure, FetchRequest
 from monitoring.fetching.http import fetch
 from monitoring.models import Monitor, Vantage, VantageComparison
-from monitoring.services import documents, following, places, politeness, rendering, robots
+from monitoring.services import documents, following, places, politeness, pools, rendering, robots
 from monitoring.services.capture import request_for
 from monitoring.services.egress import address_policy
 from monitoring.services.judge import page_facts, readings_of, settings_of
@@ -49,7 +49,8 @@ def start(monitor: Monitor, *, first: Vantage, second: Vantage, actor: Any) -> V
     try:
         with transaction.atomic():
             row = VantageComparison.objects.create(monitor=monitor, first=first, second=second, requested_by=actor)
-            transaction.on_commit(lambda: queueing.enqueue_comparison(row.pk))
+            kind = pools.class_for(monitor, now=timezone.now())
+            transaction.on_commit(lambda: queueing.enqueue_comparison(row.pk, kind))
     except IntegrityError as error:
         raise ValidationError(_("A comparison of this page is under way; wait for it."), code="under-way") from error
     return row

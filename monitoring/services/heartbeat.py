@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import cache
+from multiprocessing.util import Finalize
 from typing import Any
 
 from django.conf import settings
@@ -160,6 +161,15 @@ def own_queue() -> str:
 def worker_started(**_: Any) -> None:
     """What the cluster calls in each new worker process."""
     Pulse(_worker()).start()
+    Finalize(None, _sign_off, exitpriority=1)  # the exit handlers of the parent are not called in its children
+
+
+def _sign_off() -> None:
+    """A worker that is stopped or replaced is not counted any more; the row of one that was killed grows old."""
+    try:
+        _worker().stop()
+    except (DatabaseError, InterfaceError) as problem:
+        logger.warning("a worker could not sign off: %s", problem)
 
 
 def task_begins(task: dict[str, Any], **_: Any) -> None:

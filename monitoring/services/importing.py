@@ -114,6 +114,7 @@ def add(text: str, *, teams: Iterable[Team], actor: monitors.Actor, now: datetim
                 monitor.site = sites[monitors.site_host(monitor.url)]
                 monitor.created_by = person
                 monitor.plan_reason = "first"
+                monitor.by_browser = monitor.uses_browser
             times = monitors.first_times([monitor.site_id for monitor in fresh], now=now)
             for monitor, at in zip(fresh, times, strict=True):
                 monitor.next_check_at = at

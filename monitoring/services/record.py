@@ -382,6 +382,9 @@ def _learned_values(finding: Finding, monitor: Monitor, now: datetime) -> dict[s
         values["browser_tried_at"] = now
     if finding.learned and finding.learned != monitor.learned_renderer:
         values |= {"learned_renderer": finding.learned, "learned_since": now}
+    by_browser = monitor.would_use_browser(finding.learned or monitor.learned_renderer)
+    if by_browser != monitor.by_browser:
+        values["by_browser"] = by_browser
     return values
 
 

@@ -19,7 +19,7 @@ from monitoring.detection.quality import assess
 from monitoring.fetching.capture import Capture, Failure, FetchRequest
 from monitoring.fetching.http import fetch
 from monitoring.models import CalibrationRun, Monitor
-from monitoring.services import calibrate, documents, following, rendering
+from monitoring.services import calibrate, documents, following, pools, rendering
 from monitoring.services.capture import request_for
 from monitoring.services.egress import address_policy
 from monitoring.services.judge import page_facts
@@ -68,11 +68,11 @@ def work(run_id: int) -> str:
     )
 
 
-def first_looks(*, now: datetime, budget_s: float = FIRST_LOOKS_S) -> int:
+def first_looks(*, now: datetime, budget_s: float = FIRST_LOOKS_S, by_browser: bool = False) -> int:
     """Work off first looks that wait, oldest first, for so many seconds; how many ended."""
     ends = time.monotonic() + budget_s
     done = 0
-    for run_id in _waiting_first_looks(now).values_list("pk", flat=True)[:MOST_FIRST_LOOKS]:
+    for run_id in _waiting_first_looks(now, by_browser).values_list("pk", flat=True)[:MOST_FIRST_LOOKS]:
         if time.monotonic() >= ends:
             break
         work(run_id)
@@ -81,8 +81,18 @@ def first_looks(*, now: datetime, budget_s: float = FIRST_LOOKS_S) -> int:
 
 
 def any_first_look(*, now: datetime) -> bool:
-    """Whether a first look waits."""
-    return _waiting_first_looks(now).exists()
+    """Whether a first look over HTTP waits."""
+    return _waiting_first_looks(now, False).exists()
+
+
+def browser_first_looks(*, now: datetime) -> int:
+    """The same for pages that a browser renders."""
+    return first_looks(now=now, by_browser=True)
+
+
+def any_browser_first_look(*, now: datetime) -> bool:
+    """Whether one in a browser waits, and somebody could do it."""
+    return _waiting_first_looks(now, True).exists() and pools.somebody_renders(now=now)
 
 
 def give_up(*, now: datetime) -> int:
@@ -94,10 +104,14 @@ def give_up(*, now: datetime) -> int:
     )
 
 
-def _waiting_first_looks(now: datetime) -> QuerySet[CalibrationRun]:
-    """Those whose site is not left alone at the moment."""
+def _waiting_first_looks(now: datetime, by_browser: bool) -> QuerySet[CalibrationRun]:
+    """Those whose site is not left alone at the moment, of pages for a browser or of the others."""
     bases = [CalibrationRun.Basis.FIRST_LOOK, CalibrationRun.Basis.QUIET]
-    waiting = CalibrationRun.objects.filter(state=CalibrationRun.State.WAITING, basis__in=bases)
+    waiting = CalibrationRun.objects.filter(
+        state=CalibrationRun.State.WAITING,
+        basis__in=bases,
+        monitor__by_browser=by_browser,
+    )
     rests = Q(monitor__site__rest_until__gt=now, monitor__site__rest_until__lte=now + LONGEST_REST)
     return waiting.exclude(rests).order_by("pk")
 

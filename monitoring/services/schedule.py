@@ -42,11 +42,15 @@ logger = logging.getLogger(__name__)
 MAX_STAGE_FAILURES = 3
 BATCH_MOST = 200
 BATCH_LEAST = 50
+# Of pages for the browser, which take seconds each: what a worker does within its budget.
+RENDERS_MOST = 24
+RENDERS_LEAST = 4
 CLAIM_PASSES = 4
 # Stages of a monitor after a worker died over its batch. Nobody knows yet at which one: the next worker takes such
 # monitors a few at a time (GROUP while it is at them); whoever is in a group that dies is visited by itself (ALONE).
 CAREFUL, GROUP, ALONE = "careful", "group", "alone"
 _UNMARKED = ("", CAREFUL, GROUP, ALONE)  # nothing is known against the monitor itself
+WAITING = "w"  # begins the token of a batch that no worker has taken yet
 LOOKAHEAD = timedelta(seconds=15)  # how far ahead of time a site's slots may be promised to one batch
 LATE = timedelta(days=LATE_DAYS)  # when the longest due is later than this, order is by what can still be saved
 CANDIDATES = 5  # times as many as are wanted are looked at then
@@ -91,29 +95,34 @@ def due(now: datetime) -> QuerySet[Monitor]:
     )
 
 
-def claim_due(*, now: datetime, limit: int, lease_s: float) -> list[Claim]:
+def claim_due(
+    *, now: datetime, limit: int, lease_s: float, by_browser: bool | None = None, workers: int = 0
+) -> list[Claim]:
     """At most `limit` due monitors in batches, leased to the caller for `lease_s` seconds.
+
+    Only those that are for the browser, or only those that are not, unless `by_browser` is None. `workers` is for how many
+    workers batches are made; 0: as many as this machine has.
 
     Per site no more are taken than its gap lets through within `LOOKAHEAD`; their slots are reserved with the
     claim. Safe against other claimers: each monitor is in one claim at most.
     """
-    taken = _choose(now, limit)
+    taken = _choose(now, limit, by_browser)
     claims = []
-    for ids in _split(taken):
+    for ids in _split(taken, workers or settings.WORKERS, RENDERS_LEAST if by_browser else BATCH_LEAST):
         claim = _lease(ids, now=now, until=now + timedelta(seconds=lease_s))
         if claim.ids:
             claims.append(claim)
     return claims
 
 
-def _choose(now: datetime, limit: int) -> list[int]:
+def _choose(now: datetime, limit: int, by_browser: bool | None) -> list[int]:
     """Ids of due monitors in order, within what their sites can take; their slots are reserved."""
     chosen: list[int] = []
     full: set[int] = set()
+    wanted = due(now) if by_browser is None else due(now).filter(by_browser=by_browser)
     for _ in range(CLAIM_PASSES):
         open_rows = (
-            due(now)
-            .filter(
+            wanted.filter(
                 Q(site__next_free_at__isnull=True)
                 | Q(site__next_free_at__lte=now + LOOKAHEAD)
                 | Q(site__next_free_at__gt=now + FAR),
@@ -208,18 +217,18 @@ def reserve(site: Site, wanted: int, *, now: datetime, after_s: float) -> float:
     return (start - now).total_seconds()
 
 
-def _split(ids: list[int]) -> Iterable[list[int]]:
+def _split(ids: list[int], workers: int, least: int) -> Iterable[list[int]]:
     """Batches for the workers there are: few and large, but one for each worker when there is enough work."""
     if not ids:
         return
-    size = min(max(-(-len(ids) // settings.WORKERS), BATCH_LEAST), BATCH_MOST)
+    size = min(max(-(-len(ids) // workers), least), BATCH_MOST)
     for start in range(0, len(ids), size):
         yield ids[start : start + size]
 
 
 def _lease(ids: Sequence[int], *, now: datetime, until: datetime) -> Claim:
     """Lease those of `ids` that are still free; one UPDATE decides."""
-    token = secrets.token_hex(16)
+    token = WAITING + secrets.token_hex(15)
     count = due(now).filter(pk__in=ids).update(lease_until=until, lease_token=token)
     if count == len(ids):
         return Claim(tuple(ids), token, until)
@@ -257,6 +266,13 @@ def enter_group(pks: Sequence[int], token: str, *, now: datetime) -> list[int]:
     return list(held.values_list("pk", flat=True))
 
 
+def hand_over(pks: Sequence[int], token: str) -> int:
+    """Give monitors that turned out to need a browser to the workers that have one; due at once. Gives how many."""
+    held = Monitor.objects.filter(pk__in=pks, lease_token=token)
+    held.exclude(stage__in=["", CAREFUL, ALONE]).update(stage=CAREFUL)
+    return held.update(by_browser=True, lease_until=None, lease_token="")
+
+
 def adopt(claim: Claim, token: str) -> int:
     """Take a claim under a token that is at work already. Gives how many monitors came with it."""
     return Monitor.objects.filter(pk__in=claim.ids, lease_token=claim.token).update(lease_token=token)
@@ -276,9 +292,12 @@ def reconcile(*, now: datetime) -> int:
     them only where there is cause: the monitors of a batch that died unmarked are taken a few at a time next, and
     those of a few that died one by one. So a page that kills its worker while it is fetched is found too.
     """
-    expired = Monitor.objects.filter(Q(lease_until__lte=now) | Q(lease_until__gt=now + FAR))
+    over = Monitor.objects.filter(Q(lease_until__lte=now) | Q(lease_until__gt=now + FAR))
+    # Of a batch that waited in the queue, or was lost there, nothing is known but that it is due.
+    waited = {"lease_token__startswith": WAITING, "stage__in": _UNMARKED}
+    freed = over.filter(**waited).update(lease_until=None, lease_token="")
+    expired = over.exclude(**waited)
     marked = expired.exclude(stage__in=_UNMARKED)
-    freed = 0
     for pk, stage, failures, token in marked.values_list("pk", "stage", "stage_failures", "lease_token"):
         last = failures + 1 >= MAX_STAGE_FAILURES
         count = expired.filter(pk=pk, lease_token=token, stage=stage).update(
@@ -338,9 +357,12 @@ def stage_failed(pk: int, token: str, stage: str, *, now: datetime) -> None:
         tallies.count("quarantined")
 
 
-def batches_under_way(*, now: datetime) -> int:
-    """Number of batches that are leased at this moment."""
-    return Monitor.objects.filter(lease_until__gt=now).values("lease_token").distinct().count()
+def batches_under_way(*, now: datetime, by_browser: bool | None = None) -> int:
+    """Number of batches that are leased at this moment, of one class of workers or of both."""
+    leased = Monitor.objects.filter(lease_until__gt=now)
+    if by_browser is not None:
+        leased = leased.filter(by_browser=by_browser)
+    return leased.values("lease_token").distinct().count()
 
 
 def follows_rate(monitor: Monitor) -> bool:

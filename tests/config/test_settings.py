@@ -31,6 +31,8 @@ def start(**environment: str) -> subprocess.CompletedProcess[str]:
         ({"TIDELINE_LOG_FORMAT": "xml"}, "TIDELINE_LOG_FORMAT is 'xml'; expected text or json"),
         ({"TIDELINE_WORKERS": "0"}, "TIDELINE_WORKERS is 0; expected 1 to 64"),
         ({"TIDELINE_WORKERS": "two"}, "TIDELINE_WORKERS is 'two'; expected a whole number"),
+        ({"TIDELINE_BROWSER_WORKERS": "-1"}, "TIDELINE_BROWSER_WORKERS is -1; expected 0 to 64"),
+        ({"Q_CLUSTER_NAME": "other"}, "Q_CLUSTER_NAME is 'other'; expected tideline or tideline-browser"),
         ({"TIDELINE_EXTRA_PORTS": "8080,http"}, "TIDELINE_EXTRA_PORTS contains 'http'"),
         ({"TIDELINE_TRUSTED_PROXIES": "proxy.internal"}, "TIDELINE_TRUSTED_PROXIES contains 'proxy.internal'"),
         ({"TIDELINE_TRUSTED_PROXIES": "p:80,u:pw@p:81"}, "TIDELINE_TRUSTED_PROXIES contains 'u:pw@p:81'"),

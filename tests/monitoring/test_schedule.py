@@ -143,17 +143,19 @@ def test_a_sign_of_life_keeps_the_lease(settings: Any) -> None:
     assert monitor.lease_until == NOW + timedelta(seconds=50 + settings.LEASE_S)
 
 
-def test_what_a_dead_worker_held_is_due_again_and_visited_carefully() -> None:
+def test_what_a_dead_worker_held_is_due_again_and_visited_carefully(settings: Any) -> None:
     monitor = make_monitor()
-    claim()
+    (batch,) = claim()
+    assert schedule.take_over(batch.ids, batch.token, now=NOW)
+    ends = timedelta(seconds=settings.LEASE_S)
 
-    assert schedule.reconcile(now=NOW + timedelta(seconds=59)) == 0
-    assert schedule.reconcile(now=NOW + timedelta(seconds=60)) == 1
+    assert schedule.reconcile(now=NOW + ends - timedelta(seconds=1)) == 0
+    assert schedule.reconcile(now=NOW + ends) == 1
 
     monitor.refresh_from_db()
     assert (monitor.lease_until, monitor.lease_token, monitor.stage) == (None, "", schedule.CAREFUL)
     assert monitor.stage_failures == 0
-    assert claim(now=NOW + timedelta(seconds=61)) != []
+    assert claim(now=NOW + ends + timedelta(seconds=1)) != []
 
 
 def test_only_the_monitor_at_which_workers_die_is_set_aside() -> None:

@@ -54,6 +54,12 @@ def test_the_next_check_is_told_with_its_reason() -> None:
     assert promises.next_sentence(monitor, NOW) == ""
 
 
+def test_a_page_that_waits_for_a_browser_nobody_has_says_so() -> None:
+    monitor = make_monitor(next_check_at=NOW - 2 * HOUR, plan_reason="fixed-interval", renderer="browser")
+
+    assert promises.next_sentence(monitor, NOW).startswith("Due, but no worker renders pages")
+
+
 @pytest.mark.parametrize("reason", sorted(promises.PLANS))
 @pytest.mark.parametrize("language", ["de", "ja"])
 def test_every_reason_has_words_in_every_language(reason: str, language: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import socket
@@ -18,16 +17,11 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-_PR_SET_PDEATHSIG = 1
+from monitoring.stopping import end_with_parent
+
 _STOP_S = 15.0
 _SETTLED_S = 10.0  # who ends sooner on its first start can't work here, and starting it again would not help
 _LONGEST_PAUSE_S = 60.0
-
-
-def _die_with_parent() -> None:
-    """Linux: when this process is killed outright, its children are told to stop as well."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _port_is_free(port: int) -> bool:
@@ -53,7 +47,7 @@ class _Child:
     def _start(self) -> None:
         self._began = time.monotonic()
         self.process = subprocess.Popen(  # noqa: S603 - our own commands
-            self._command, cwd=settings.BASE_DIR, start_new_session=True, preexec_fn=_die_with_parent
+            self._command, cwd=settings.BASE_DIR, start_new_session=True, preexec_fn=end_with_parent
         )
 
     def ended(self) -> bool:

@@ -14,11 +14,12 @@ from django.utils import timezone
 
 from monitoring.models import Process
 from monitoring.services import heartbeat, tallies
-from monitoring.services.ticker import turn
+from monitoring.services.ticker import Turn, turn
 
 logger = logging.getLogger(__name__)
 
 LONGEST_WAIT_S = 60.0
+TELL_AGAIN_S = 600.0
 
 
 class Command(BaseCommand):
@@ -26,6 +27,7 @@ class Command(BaseCommand):
 
     requires_system_checks = []  # the web server makes them; a ticker has no pages
     _stopping = False
+    _told_until = 0.0
     help = "Hand due monitors and periodic jobs to the workers, every few seconds."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -42,7 +44,7 @@ class Command(BaseCommand):
         heart = heartbeat.Heart(Process.Kind.TICKER)
         while not self._stopping:
             try:
-                turn(now=timezone.now())
+                self._tell(turn(now=timezone.now()))
                 heart.beat_if_due()
                 tallies.flush_due()
             except Exception:
@@ -52,6 +54,12 @@ class Command(BaseCommand):
             else:
                 wait = every
             self._rest(wait)
+
+    def _tell(self, done: Turn) -> None:
+        """Say every ten minutes that pages wait for workers that do not exist."""
+        if done.unrendered and time.monotonic() >= self._told_until:
+            self._told_until = time.monotonic() + TELL_AGAIN_S
+            logger.warning("no worker renders pages due=%d; start one with: manage.py work browser", done.unrendered)
 
     def _stop(self, *_: object) -> None:
         self._stopping = True
