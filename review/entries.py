@@ -51,7 +51,7 @@ def _verdict(verdict: Verdict) -> str:
 
 
 def _noise(check: Check) -> str:
-    told = explaining.sentences(check.reasons)[NOISE_REASON : NOISE_REASON + 1]
+    told = explaining.sentences(check.told)[NOISE_REASON : NOISE_REASON + 1]
     return "".join(f". {sentence.strong} {sentence.rest}".replace("  ", " ").rstrip() for sentence in told)
 
 

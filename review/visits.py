@@ -157,7 +157,7 @@ def visit_words(check: Check) -> str:
         return _("The site answered with status %(status)s.") % {"status": check.status}
     if check.reason == "redirect-changed" and check.detail.startswith(_SERVED):
         return _("The page is now served from %(host)s.") % {"host": check.detail.removeprefix(_SERVED)}
-    first = check.reasons[0] if check.reasons and isinstance(check.reasons[0], Mapping) else {}
+    first = check.told[0] if check.told and isinstance(check.told[0], Mapping) else {}
     code, data = str(first.get("code", "")), first.get("data") or {}
     if check.outcome == "error" and code in CAUSES:
         return CAUSES[code](data)
@@ -175,7 +175,7 @@ def visit_words(check: Check) -> str:
 
 def evidence_of(check: Check) -> str:
     """What the assessment of a blocked page rests on, as it was found; empty for none."""
-    for reason in check.reasons:
+    for reason in check.told:
         if isinstance(reason, Mapping) and reason.get("code") == "evidence":
             return str(reason.get("text", ""))
     return ""

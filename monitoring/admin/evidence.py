@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django.contrib import admin
@@ -22,6 +23,7 @@ from monitoring.models import (
     Payload,
     SettingChange,
     Snapshot,
+    Vantage,
 )
 
 NOTHING = "–"
@@ -98,12 +100,49 @@ class CheckAdmin(OfMonitor[Check]):
     search_fields = ["monitor__name", "monitor__url", "reason"]
     date_hierarchy = None
     fieldsets = [
-        (None, {"fields": ["monitor", "check_no", "started_at", "duration_ms", "vantage", "why", "outcome", "reason", "detail"]}),
-        (_("Why"), {"fields": ["score_against_cut", "distance_against_threshold", "sentences", "visible_difference", "snapshot", "fields"]}),
-        (_("Answer"), {"fields": ["status", "not_modified", "size_bytes", "final_url", "raw_sha256", "text_hash", "fingerprint"]}),
-        (_("Afterwards"), {"fields": ["next_check_at", "plan_reason", "plan_price", "rate_a", "rate_b", "detector_version"]}),
+        (None, {"fields": ["monitor", "check_no", "started_at", "duration_ms", "vantage_then", "why", "outcome", "reason", "detail"]}),
+        (_("Why"), {"fields": ["score_against_cut", "distance_against_threshold", "sentences", "visible_difference", "snapshot", "fields_then"]}),
+        (_("Answer"), {"fields": ["status", "not_modified", "size_bytes", "final_url", "raw_sha256_then", "text_hash_then", "fingerprint_then"]}),
+        (_("Afterwards"), {"fields": ["next_check_at", "planned_then", "plan_price", "rate_a", "rate_b", "detector_version_then"]}),
     ]  # fmt: skip
-    readonly_fields = ["score_against_cut", "distance_against_threshold", "sentences"]
+    readonly_fields = [
+        "score_against_cut", "distance_against_threshold", "sentences", "planned_then", "vantage_then", "fields_then",
+        "raw_sha256_then", "text_hash_then", "fingerprint_then", "detector_version_then",
+    ]  # fmt: skip
+
+    @admin.display(description=_("reasons"))
+    def sentences(self, row: Check) -> SafeString | str:
+        return reason_lines(row.told)
+
+    # An unchanged visit's row leaves out what an earlier one says; here it is said again.
+
+    @admin.display(description="plan reason")
+    def planned_then(self, row: Check) -> str:
+        return row.planned_because or NOTHING
+
+    @admin.display(description=_("vantage"))
+    def vantage_then(self, row: Check) -> str:
+        return str(Vantage.objects.filter(pk=row.as_then("vantage_id")).first() or NOTHING)
+
+    @admin.display(description="fields")
+    def fields_then(self, row: Check) -> str:
+        return json.dumps(row.as_then("fields"), ensure_ascii=False)
+
+    @admin.display(description="raw sha256")
+    def raw_sha256_then(self, row: Check) -> str:
+        return str(row.as_then("raw_sha256")) or NOTHING
+
+    @admin.display(description="text hash")
+    def text_hash_then(self, row: Check) -> str:
+        return str(row.as_then("text_hash")) or NOTHING
+
+    @admin.display(description="fingerprint")
+    def fingerprint_then(self, row: Check) -> str:
+        return str(row.as_then("fingerprint")) or NOTHING
+
+    @admin.display(description="detector version")
+    def detector_version_then(self, row: Check) -> str:
+        return str(row.as_then("detector_version")) or NOTHING
 
 
 @admin.register(Snapshot)

@@ -68,7 +68,7 @@ class LastOutcomeFilter(admin.SimpleListFilter):
         return [*Outcome.choices, ("never", _("not checked yet"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Monitor]) -> QuerySet[Monitor]:
-        newest = Check.objects.filter(monitor=OuterRef("pk")).order_by("-started_at").values("outcome")[:1]
+        newest = Check.objects.filter(monitor=OuterRef("pk"), check_no=OuterRef("check_no")).values("outcome")[:1]
         if self.value() == "never":
             return queryset.filter(last_checked_at=None)
         if self.value() not in Outcome.values:
@@ -147,7 +147,7 @@ class MonitorAdmin(Tries[Monitor], TeamScoped[Monitor]):
     # --- what is shown ---------------------------------------------------------------------------------------------
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Monitor]:
-        newest = Check.objects.filter(monitor=OuterRef("pk")).order_by("-started_at")
+        newest = Check.objects.filter(monitor=OuterRef("pk"), check_no=OuterRef("check_no"))
         return super().get_queryset(request).annotate(last_outcome=Subquery(newest.values("outcome")[:1]))
 
     def get_fieldsets(self, request: HttpRequest, obj: Monitor | None = None) -> Any:
@@ -204,7 +204,7 @@ class MonitorAdmin(Tries[Monitor], TeamScoped[Monitor]):
 
     @admin.display(description=_("last check"))
     def last_check_facts(self, row: Monitor) -> SafeString | str:
-        last = row.checks.order_by("-started_at").first()
+        last = row.checks.order_by("-check_no").first()
         if last is None:
             return NOTHING
         facts = _("%(outcome)s on %(at)s; score %(score)s, distance %(distance)s") % {
@@ -213,7 +213,7 @@ class MonitorAdmin(Tries[Monitor], TeamScoped[Monitor]):
             "score": against(last.score, last.cut, digits=2),
             "distance": against(last.distance, last.threshold, digits=0),
         }
-        return format_html("{} {}", row_link("check", last.pk, str(facts)), reason_lines(last.reasons))
+        return format_html("{} {}", row_link("check", last.pk, str(facts)), reason_lines(last.told))
 
     @admin.display(description=_("baseline"))
     def baseline_in_use(self, row: Monitor) -> SafeString | str:

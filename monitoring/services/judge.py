@@ -39,6 +39,7 @@ from monitoring.fetching.capture import Outcome as Fetched
 from monitoring.fetching.charset import decode_page
 from monitoring.fetching.politeness import retry_after_s
 from monitoring.models import Change, Monitor, MonitorState, Outcome, Renderer, Snapshot
+from monitoring.models.check import MARKUP_ONLY, SAID
 from monitoring.scheduling.core import hash01
 from monitoring.services import documents, memories, moulds, tallies, validators
 from monitoring.services.findings import DETECTOR, Document, Finding, Fold
@@ -664,12 +665,11 @@ class _Visit:
         expires_at = None
         if keep is None and mould == moulds.KEEP:
             keep, expires_at = Snapshot.Role.NOISE, self.now + NOISE_KEPT
-        reason = {"code": "markup-only", "text": "Every block says the same; only markup differs.", "data": {}}
         return self._read_finding(
             Outcome.NOISE,
             skimmed=keep is None,
-            reason="markup-only",
-            reasons=(reason,),
+            reason=MARKUP_ONLY,
+            reasons=(SAID[MARKUP_ONLY],),
             keep=keep,
             expires_at=expires_at,
             rebase=moved,

@@ -34,6 +34,7 @@ from monitoring.models import (
     Snapshot,
     Vantage,
 )
+from monitoring.models.check import BY_PRICE, FIXED, SAID, UNCHANGED
 from monitoring.scheduling import Rate
 from monitoring.services import (
     calibrate,
@@ -166,9 +167,10 @@ def log_visit(columns: Mapping[str, Any], change: Change | None = None) -> None:
 def check_values(
     finding: Finding, monitor: Monitor, number: int, snapshot: Snapshot | None, visit: schedule.NextVisit
 ) -> dict[str, Any]:
-    """The columns of a visit's row."""
+    """The columns of a visit's row. What an unchanged visit has in common with an earlier one is left out."""
     judged = finding.judgement
     capture = finding.capture
+    same = _is_as_baseline(finding, monitor)
     return {
         "monitor_id": monitor.pk,
         "check_no": number,
@@ -181,29 +183,48 @@ def check_values(
         "not_modified": capture.not_modified if capture else False,
         "size_bytes": len(capture.body) if capture else 0,
         "final_url": finding.final_url[:2000] if finding.final_url != monitor.url else "",
-        "raw_sha256": finding.raw_sha256,
-        "text_hash": finding.text_hash,
-        "fingerprint": finding.fingerprint,
+        "raw_sha256": "" if same else finding.raw_sha256,
+        "text_hash": "" if same else finding.text_hash,
+        "fingerprint": "" if same else finding.fingerprint,
         "distance": judged.distance if judged else None,
         "threshold": judged.settings.threshold if judged else None,
         "score": judged.score if judged else None,
         "cut": judged.settings.cut if judged else None,
         "visible_difference": judged.visible_difference if judged else False,
-        "reasons": scrubbed(list(finding.reasons[:CHECK_REASONS])),
+        "reasons": [] if same and _says_no_more(finding) else scrubbed(list(finding.reasons[:CHECK_REASONS])),
         "delta": judged.delta if judged else b"",
         "quiet_slots": finding.quiet_slots,
         "rebased": finding.rebase,
-        "fields": _present(finding.fields),
+        "fields": {} if same and finding.fields == monitor.fields else _present(finding.fields),
         "snapshot_id": snapshot.pk if snapshot else None,
-        "vantage_id": monitor.vantage_id,
-        "detector_version": DETECTOR,
+        "vantage_id": None if same else monitor.vantage_id,  # a monitor that changes it gets a new baseline
+        "detector_version": "" if same else DETECTOR,
         "next_check_at": visit.at,
-        "plan_reason": visit.reason,
+        "plan_reason": "" if same and visit.reason == _usual(visit) else visit.reason,
         "why": monitor.plan_reason if monitor.plan_reason in _CALLED else "",
         "rate_a": visit.rate.a,
         "rate_b": visit.rate.b,
         "plan_price": visit.price,
     }
+
+
+def _is_as_baseline(finding: Finding, monitor: Monitor) -> bool:
+    """Whether a visit met the baseline's text and kept nothing: then its hashes are those of the check that set the baseline."""
+    return (
+        finding.reason in UNCHANGED
+        and finding.keep is None
+        and not (finding.rebase or monitor.rebaseline)
+        and finding.text_hash == monitor.baseline_text_hash
+    )
+
+
+def _says_no_more(finding: Finding) -> bool:
+    """Whether the reasons only repeat the row's reason."""
+    return len(finding.reasons) == 1 and finding.reasons[0] == SAID.get(finding.reason)
+
+
+def _usual(visit: schedule.NextVisit) -> str:
+    return FIXED if visit.price is None else BY_PRICE
 
 
 def _snapshot(finding: Finding, monitor: Monitor, kept: Kept) -> Snapshot:

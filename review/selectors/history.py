@@ -49,7 +49,7 @@ def chart_of(
         monitor.checks.filter(
             started_at__gte=now - span, score__isnull=False, outcome__in=[Outcome.NOISE, Outcome.CONTENT]
         )
-        .order_by("-started_at")
+        .order_by("-check_no")
         .values_list("pk", "started_at", "score", "outcome", "cut")[:CHART_POINTS]
     )
     states = dict(monitor.changes.filter(opened_at__gte=now - span).values_list("check_row_id", "state"))
@@ -122,15 +122,13 @@ def collapse(checks: Sequence[Check], changes: dict[int, Change], standing: dict
     return entries
 
 
-def history(
-    monitor: Monitor, *, kind: str, before: datetime | None, size: int = 200
-) -> tuple[list[Entry], datetime | None]:
-    """The monitor's entries, newest first, and where the next page starts (None at the end)."""
-    checks = monitor.checks.defer("delta", "fields").order_by("-started_at", "-pk")
+def history(monitor: Monitor, *, kind: str, before: int | None, size: int = 200) -> tuple[list[Entry], int | None]:
+    """The monitor's entries, newest first, below the visit of that number; and the number below which more are (None at the end)."""
+    checks = monitor.checks.defer("delta", "fields").order_by("-check_no")
     if wanted := HISTORY_KINDS.get(kind):
         checks = checks.filter(outcome__in=wanted)
     if before is not None:
-        checks = checks.filter(started_at__lt=before)
+        checks = checks.filter(check_no__lt=before)
     rows = list(checks[: size + 1])
     more, rows = len(rows) > size, rows[:size]
     changes = {
@@ -147,12 +145,14 @@ def history(
     if not kind:
         settings = monitor.setting_changes.select_related("actor")
         if before is not None:
-            settings = settings.filter(at__lt=before)
+            told = monitor.checks.filter(check_no__gte=before).order_by("check_no").values_list("started_at", flat=True)
+            if (until := told.first()) is not None:
+                settings = settings.filter(at__lt=until)
         if more and rows:
             settings = settings.filter(at__gte=rows[-1].started_at)
         entries += [Entry(s.at, "setting", setting=s) for s in settings[:size]]
         entries.sort(key=lambda entry: entry.at, reverse=True)
-    return entries, rows[-1].started_at if more and rows else None
+    return entries, rows[-1].check_no if more and rows else None
 
 
 def field_rows(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:

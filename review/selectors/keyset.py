@@ -41,8 +41,8 @@ def after[M: models.Model](rows: models.QuerySet[M], order: Order, key: Sequence
     Written as one bound on the first column and exclusions within it, which both databases answer from the index;
     the textbook chain of ORs is as slow as an offset.
     """
-    first, *_ = order.columns
-    bound = "lte" if first.startswith("-") else "gte"
+    first, *more = order.columns
+    bound = ("lt" if first.startswith("-") else "gt") + ("e" if more else "")
     rows = rows.filter(**{f"{first.lstrip('-')}__{bound}": key[0]})
     equal: dict[str, Any] = {first.lstrip("-"): key[0]}
     for index, (name, value) in enumerate(zip(order.columns[1:], key[1:], strict=True), start=1):

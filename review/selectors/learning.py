@@ -116,7 +116,7 @@ def learned(owner: Owner, *, user: User | None, now: datetime) -> Learned:
             score__isnull=False,
             started_at__gte=now - SPAN,
         )
-        .order_by("-started_at")
+        .order_by("-pk")
         .values_list("score", "distance", "reasons", "started_at")[:NOISE_POINTS]
     )
     first = noise[-1][3] if len(noise) == NOISE_POINTS else now - SPAN

@@ -333,4 +333,4 @@ def held_back(*, user: User) -> QuerySet[Check]:
     )
 
 
-HELD_BACK_ORDER = Order(("-started_at", "-pk"))
+HELD_BACK_ORDER = Order(("-pk",))

@@ -93,10 +93,10 @@ def monitor_page(request: HttpRequest, pk: int) -> HttpResponse:
     span_name = request.GET.get("span", "365")
     span = RANGES.get(span_name, RANGES["365"])
     kind = request.GET.get("kind", "") if request.GET.get("kind", "") in history.HISTORY_KINDS else ""
-    entries, older = history.history(monitor, kind=kind, before=parameters.moment(request.GET.get("before", "")))
+    entries, older = history.history(monitor, kind=kind, before=parameters.whole_number(request.GET.get("before", "")))
     counts = history.counts_by_outcome(monitor, since=now - history.YEAR)
     states = dict(monitor.changes.values_list("state").annotate(n=Count("pk")).order_by())
-    last = monitor.checks.defer("delta").order_by("-started_at", "-pk").first()
+    last = monitor.checks.defer("delta").order_by("-check_no").first()
     total = sum(counts.values())
     failed = counts.get("blocked", 0) + counts.get("error", 0)
     here = reverse("monitor", args=[pk])
@@ -138,7 +138,7 @@ def monitor_page(request: HttpRequest, pk: int) -> HttpResponse:
                 for name, label in (("30", _("30 days")), ("90", _("90 days")), ("365", _("12 months")))
             ],
             "entries": [line_of(entry) for entry in entries],
-            "older": f"{here}?{urlencode({'kind': kind, 'before': older.isoformat()})}" if older else "",
+            "older": f"{here}?{urlencode({'kind': kind, 'before': older})}" if older else "",
             "kind": kind,
             "kinds": [
                 (name, label, f"{here}?{urlencode({'kind': name})}" if name else here)
