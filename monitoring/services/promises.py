@@ -151,7 +151,7 @@ def cause_of(now: datetime, *, waits: str) -> Case:
 
 def what_waits(now: datetime) -> str:
     """Why due pages wait: the workers are behind, or there are none."""
-    ended = Check.objects.order_by("-started_at").values_list("started_at", flat=True).first()
+    ended = Check.objects.order_by("-pk").values_list("started_at", flat=True).first()
     if (ended is not None and ended >= now - STILL) or not schedule.due(now - STILL).exists():
         return Cause.QUEUE
     alive = Process.objects.filter(kind=Process.Kind.WORKER, seen_at__gte=now - ALIVE).exists()
