@@ -135,6 +135,8 @@ periodic("prices", 3_600, "monitoring.services.budget.reprice")
 periodic("promises", 60, "monitoring.services.promises.look")
 periodic("old-promises", 86_400, "monitoring.services.promises.forget")
 periodic("forecasts", 3_600, "monitoring.services.forecasts.tally")
+periodic("turned-rates", 60, "monitoring.services.rates.refold", when="monitoring.services.rates.any_stale")
+periodic("priors", 30 * 86_400, "monitoring.services.priors.fit")
 periodic("hints", 300, "monitoring.services.hints.poll", when="monitoring.services.hints.any_due")
 periodic("retention", 86_400, "monitoring.services.retention.sweep")
 

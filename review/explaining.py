@@ -131,6 +131,14 @@ def _lied(data: Data) -> Sentence:
     return Sentence(_("The site hid it:"), rest % {"which": data.get("which", "ETag"), "n": days})
 
 
+def _aged(data: Data) -> Sentence:
+    days = _number(data, "days")
+    rest = ngettext(
+        "By its own date the page had not changed for %(n)s day", "By its own date the page had not changed for %(n)s days", days
+    )  # fmt: skip
+    return Sentence("", rest % {"n": days})
+
+
 def _charset_changed(data: Data) -> Sentence:
     names = {"was": data.get("was", "?"), "now": data.get("now", "?")}
     return Sentence("", _("Character encoding %(now)s, before %(was)s") % names)
@@ -285,6 +293,7 @@ TOLD: dict[str, Callable[[Data], Sentence]] = {
     "validator-other": lambda data: Sentence(
         _("Not believed:"), _("the site said “not modified” of another version of the page")
     ),
+    "last-modified-age": _aged,
     "charset-changed": _charset_changed,
     "charset-flip": _charset_changed,
     "evidence": _vendor,

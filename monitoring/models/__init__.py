@@ -13,7 +13,6 @@ from monitoring.models.monitor import (
     MonitorState,
     Renderer,
     SettingChange,
-    by_browser,
 )
 from monitoring.models.operations import Census, Process, Tally
 from monitoring.models.outbox import OutboxMessage
@@ -67,5 +66,4 @@ __all__ = [
     "Vantage",
     "VantageComparison",
     "WorkerClass",
-    "by_browser",
 ]

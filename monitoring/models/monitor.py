@@ -66,13 +66,6 @@ class MonitorState(models.TextChoices):
 _DECIDES_CLASS = {"renderer", "learned_renderer", "steps"}
 
 
-def by_browser(prefix: str = "") -> models.Q:
-    """What `Monitor.uses_browser` says, as a condition; `prefix` leads to the monitor, such as `monitor__`."""
-    learned = models.Q(**{f"{prefix}learned_renderer": Renderer.BROWSER}) | ~models.Q(**{f"{prefix}steps": []})
-    auto = models.Q(**{f"{prefix}renderer": Renderer.AUTO}) & learned
-    return models.Q(**{f"{prefix}renderer": Renderer.BROWSER}) | auto
-
-
 class Monitor(models.Model):
     """One URL under watch: what to fetch, how to compare, and when next."""
 

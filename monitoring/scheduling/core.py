@@ -9,12 +9,14 @@ the same limits and with the same jitter.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, expm1, log1p, sqrt
 from typing import NamedTuple
 
 _TINY_DAYS = 1e-6
 _ENDLESS_DAYS = 1e9
+_LEAST_PRIOR, _MOST_PRIOR = 0.25, 180.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +182,26 @@ def loosened(rate: Rate, *, share: float = 1 / 3, s: Settings = _DEFAULTS) -> Ra
     """The rate held with less certainty, as after a change of how the page is read: `share` of its shape, the same mean."""
     a = max(share * rate.a, min(rate.a, s.prior_a))
     return Rate(a, a * rate.b / rate.a)
+
+
+def fitted_prior(
+    seen: Sequence[tuple[float, float]], days: float, s: Settings = _DEFAULTS, *, rounds: int = 200
+) -> float:
+    """The `prior_b` under which what was seen of many pages is likeliest: pairs of changes and days watched.
+
+    With shape `prior_a` and scale b the pages' counts follow a negative binomial; the root of its score in b is
+    `n a = sum((a + k) b / (b + T))`, found by repetition from `days` on. Between a quarter of a day and half a year.
+    """
+    if not seen:
+        return days
+    b, a = days, s.prior_a
+    for _ in range(rounds):
+        later = len(seen) * a / sum((a + k) / (b + t) for k, t in seen)
+        later = min(max(later, _LEAST_PRIOR), _MOST_PRIOR)
+        if abs(later - b) < 1e-4 * b:
+            return later
+        b = later
+    return b
 
 
 def solve_price(

@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import Count, F, FloatField, Min, Q, QuerySet, Sum, Value
 from django.db.models.functions import Cast, Coalesce, Least, Mod
 
-from monitoring.models import Check, Counts, Monitor, PeriodicJob, Site, Team, by_browser
+from monitoring.models import Check, Counts, Monitor, PeriodicJob, Site, Team
 from monitoring.scheduling import (
     Rate,
     Terms,
@@ -155,7 +155,7 @@ def measured_of(team: Team, *, now: datetime) -> float:
     found = Check.objects.filter(started_at__gt=now - timedelta(days=1), monitor__team=team).aggregate(
         all=Count("pk"),
         same=Count("pk", filter=Q(not_modified=True)),
-        rendered=Count("pk", filter=by_browser("monitor__")),
+        rendered=Count("pk", filter=Q(monitor__by_browser=True)),
     )
     if team.budget_counts == Counts.CHECKS:
         return float(found["all"])

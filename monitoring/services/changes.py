@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 from django.db.models import F
 
-from monitoring.models import Change
+from monitoring.models import Change, Monitor
 
 UNDECIDED = (Change.State.OPEN, Change.State.SNOOZED)
 DECIDED = (Change.State.APPROVED, Change.State.DISMISSED)
@@ -20,11 +20,17 @@ def close_change(pk: int, *, version: int, state: str, now: datetime) -> bool:
     """
     if state not in DECIDED:
         raise ValueError(f"a change is closed as approved or dismissed, not as {state!r}")
-    return bool(
-        Change.objects.filter(pk=pk, version=version, state__in=UNDECIDED).update(
-            state=state, version=F("version") + 1, closed_at=now, snoozed_until=None
-        )
+    closed = Change.objects.filter(pk=pk, version=version, state__in=UNDECIDED).update(
+        state=state, version=F("version") + 1, closed_at=now, snoozed_until=None
     )
+    if closed:
+        _mind_the_rate(pk)
+    return bool(closed)
+
+
+def _mind_the_rate(pk: int) -> None:
+    """Ask for the rate of the change's monitor to be folded anew: a verdict may turn what a visit was counted as."""
+    Monitor.objects.filter(pk__in=Change.objects.filter(pk=pk).values("monitor")).update(rate_stale=True)
 
 
 def reopen_change(pk: int, *, version: int, state: str, snoozed_until: datetime | None, now: datetime) -> bool:
@@ -40,11 +46,12 @@ def reopen_change(pk: int, *, version: int, state: str, snoozed_until: datetime 
         state, snoozed_until = Change.State.OPEN, None
     try:
         with transaction.atomic():
-            return bool(
-                Change.objects.filter(pk=pk, version=version).update(
-                    state=state, version=F("version") + 1, closed_at=None, snoozed_until=snoozed_until
-                )
+            reopened = Change.objects.filter(pk=pk, version=version).update(
+                state=state, version=F("version") + 1, closed_at=None, snoozed_until=snoozed_until
             )
+            if reopened:
+                _mind_the_rate(pk)
+            return bool(reopened)
     except IntegrityError:
         return False
 

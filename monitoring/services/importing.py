@@ -12,7 +12,7 @@ import json
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 from django.core.exceptions import ValidationError
@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from monitoring.fetching.errors import Refused
 from monitoring.fetching.guard import AddressPolicy, check_url
 from monitoring.models import DocumentKind, Monitor, PageType, Renderer, SettingChange, Site, Team, Vantage
-from monitoring.services import monitors, rendering
+from monitoring.services import monitors, priors, rendering
 from monitoring.services.egress import address_policy
 from monitoring.services.intervals import format_interval, parse_interval
 from monitoring.services.vetting import check_json_path, check_selector
@@ -115,10 +115,8 @@ def add(text: str, *, teams: Iterable[Team], actor: monitors.Actor, now: datetim
                 monitor.created_by = person
                 monitor.plan_reason = "first"
                 monitor.by_browser = monitor.uses_browser
-            times = monitors.first_times([monitor.site_id for monitor in fresh], now=now)
-            for monitor, at in zip(fresh, times, strict=True):
-                monitor.next_check_at = at
-                monitor.deadline_at = at + timedelta(seconds=monitor.effective_max_s)
+            priors.give(fresh)
+            monitors.plan_first(fresh, now=now)
             made = Monitor.objects.bulk_create(fresh, batch_size=_BATCH)
             SettingChange.objects.bulk_create(
                 [monitors.log_entry(actor, "created", "", one.url, reason="import", monitor_id=one.pk) for one in made],

@@ -147,7 +147,9 @@ def judge_capture(
 def _remarked(finding: Finding, visit: _Visit) -> Finding:
     """The finding with what was noticed about the transfer in front of its reasons: a lying validator, a new charset."""
     lie = validators.lie_in(visit.monitor, visit.capture, finding.outcome)
-    remarks = (*([lie] if lie else []), *(visit.remarks if finding.good else []))
+    first = finding.reason == memories.FIRST_CAPTURE
+    age = validators.age_in(visit.capture, now=finding.started_at) if first else None
+    remarks = (*filter(None, (lie, age)), *(visit.remarks if finding.good else []))
     return replace(finding, reasons=(*remarks, *finding.reasons)) if remarks else finding
 
 

@@ -17,7 +17,8 @@ from django.utils.translation import gettext as _
 from monitoring.fetching.errors import Refused
 from monitoring.fetching.guard import check_url, parse
 from monitoring.models import Monitor, PageType, RobotsPolicy, SettingChange, Site, Team, Vantage
-from monitoring.services import hints, rendering, schedule, searching
+from monitoring.scheduling import hash01
+from monitoring.services import hints, priors, rendering, schedule, searching
 from monitoring.services.egress import address_policy
 from monitoring.services.vetting import check_charset, check_json_path, check_proxy, check_selector
 
@@ -117,6 +118,7 @@ def add_monitor(
     )  # fmt: skip
     monitor.deadline_at = now + timedelta(seconds=monitor.effective_max_s)
     monitor.site = site_for(monitor.url)
+    priors.give([monitor])
     _check(monitor, [*_VETTED, "steps", "charset_override"])
     try:
         with transaction.atomic():
@@ -156,6 +158,8 @@ def change_settings(
         monitor.suspect_since, monitor.suspect_count = None, 0
         monitor.distrusted_until = monitor.last_full_at = None
         touched |= {"distrusted_until", "last_full_at"}
+        priors.give([monitor])  # with another address nothing is known
+        touched |= {"prior_b", "rate_a", "rate_b"}
         touched |= {"site", "charset", "suspect", "suspect_detail", "suspect_since", "suspect_count"}
     _check(monitor, changed)
     causes = [cause for name, cause in _NEW_BASELINE.items() if name in changed]
@@ -380,20 +384,16 @@ def move(ids: Iterable[int], page_type: PageType, *, actor: Actor, reason: str =
 
 
 def spread_first_checks(ids: Iterable[int], *, now: datetime) -> None:
-    """Plan first visits of these monitors as `first_times` says."""
+    """Plan first visits of these monitors as `plan_first` says."""
     wanted = list(ids)
     for chunk in _chunks(wanted):
         Monitor.objects.filter(pk__in=chunk).update(plan_reason="first")
     rows = [
         row
         for chunk in _chunks(wanted)
-        for row in Monitor.objects.filter(pk__in=chunk)
-        .select_related("page_type")
-        .only("site_id", "max_interval_s", "page_type__max_interval_s")
+        for row in Monitor.objects.filter(pk__in=chunk).select_related("page_type").defer("mould", "fields", "steps")
     ]
-    for monitor, at in zip(rows, first_times([row.site_id for row in rows], now=now), strict=True):
-        monitor.next_check_at = at
-        monitor.deadline_at = at + timedelta(seconds=monitor.effective_max_s)  # nobody promised to read it meanwhile
+    plan_first(rows, now=now)
     Monitor.objects.bulk_update(rows, ["next_check_at", "deadline_at"], batch_size=_CHUNK)
 
 
@@ -416,6 +416,27 @@ def first_times(
     for turn, place in enumerate(turns):
         times[place] = now + turn * step
     return times
+
+
+def spread_over_intervals(monitors: Sequence[Monitor], *, now: datetime) -> list[datetime]:
+    """When each of very many monitors is first visited: by a hash of its address somewhere in its own interval.
+
+    So the first visits of a large import are no herd, and neither are those that follow them.
+    """
+    return [
+        now + timedelta(seconds=hash01(one.url, one.vantage_id, "first") * one.effective_interval_s) for one in monitors
+    ]
+
+
+def plan_first(monitors: Sequence[Monitor], *, now: datetime) -> None:
+    """Set the first visits of monitors: within an hour where they are few, else each in its own interval; not saved."""
+    many = len(monitors) * FIRST_CHECKS_STEP > FIRST_CHECKS_WINDOW
+    times = (
+        spread_over_intervals(monitors, now=now) if many else first_times([one.site_id for one in monitors], now=now)
+    )
+    for one, at in zip(monitors, times, strict=True):
+        one.next_check_at = at
+        one.deadline_at = at + timedelta(seconds=one.effective_max_s)  # nobody promised to read it meanwhile
 
 
 def _switch(ids: Iterable[int], *, enabled: bool, actor: Actor) -> int:

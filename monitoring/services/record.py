@@ -331,6 +331,8 @@ def _rate(finding: Finding, monitor: Monitor) -> Rate:
         detail=finding.detail,
         since=monitor.last_ok_at,
         at=finding.started_at,
+        s=rates.settings_for(monitor.prior_b),
+        age_days=rates.age_in(finding.reasons) if finding.reason == memories.FIRST_CAPTURE else 0.0,
     )
 
 

@@ -374,7 +374,7 @@ def costs_of(monitor: Monitor, *, now: datetime) -> tuple[float, float]:
     """What a visit that finds nothing costs, and one that finds a change, in what the team's budget counts."""
     if monitor.team.budget_counts == Counts.CHECKS:
         return 1.0, 1.0
-    if monitor.uses_browser:
+    if monitor.by_browser:
         return settings.BROWSER_COST, settings.BROWSER_COST
     distrusted = monitor.distrusted_until is not None and monitor.distrusted_until > now
     return unchanged_cost(trusted=monitor.gives_304 and not distrusted), 1.0

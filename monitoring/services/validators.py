@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from monitoring.fetching.capture import Capture
 from monitoring.models import Monitor, Outcome
+from monitoring.services import rates
 from monitoring.services.findings import Finding
 
 TRUST_EVERY = 20  # every so many visits a page is asked for without conditions: a 304 is not believed for ever
@@ -24,6 +26,9 @@ _CODING = r"(?:gzip|br|brotli|deflate|zstd|df)"
 _SUFFIX = re.compile(rf"(?:--?|;|:|\+|_){_CODING}$", re.IGNORECASE)
 _OUTSIDE = re.compile(rf'"(?:--?|;){_CODING}$', re.IGNORECASE)
 
+OLDEST_DAYS = 90.0  # a page that has stood for longer tells no more than that
+FRESH = timedelta(hours=1)  # a date so close to the visit was most likely made for it
+_EPOCH_YEAR = 1995  # servers without a clock say 1970 or 1980
 LIED = "validator-lied"
 OTHER = "validator-other"
 
@@ -105,3 +110,21 @@ def answered_for_another(reasons: tuple[Mapping[str, Any], ...]) -> bool:
 def distrusted(reasons: tuple[Mapping[str, Any], ...]) -> bool:
     """Whether a finding's reasons hold one after which the validator is distrusted."""
     return any(reason.get("code") in {LIED, OTHER} for reason in reasons)
+
+
+def age_in(capture: Capture, *, now: datetime) -> dict[str, Any] | None:
+    """The reason that says for how long the page has not changed, by its Last-Modified, or None where that tells nothing."""
+    try:
+        at = parsedate_to_datetime(capture.header("Last-Modified"))
+    except (TypeError, ValueError):  # none, or no date
+        return None
+    at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    age = now - at
+    if age < FRESH or at.year < _EPOCH_YEAR:
+        return None
+    days = round(min(age / timedelta(days=1), OLDEST_DAYS), 2)
+    return {
+        "code": rates.AGE,
+        "text": f"By its own date the page has not changed for {days:g} days.",
+        "data": {"days": days},
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -300,6 +300,48 @@ def test_first_visits_fit_into_the_window() -> None:
     times = monitors.first_times(list(range(5000)), now=NOW)
 
     assert max(times) < NOW + monitors.FIRST_CHECKS_WINDOW
+
+
+def in_twentieths(times: list[datetime], start: datetime, span: timedelta) -> list[int]:
+    """How many of the times lie in each twentieth of a span."""
+    counts = [0] * 20
+    for at in times:
+        counts[min(int((at - start) / span * 20), 19)] += 1
+    return counts
+
+
+def test_first_visits_of_a_large_import_spread_over_the_pages_own_intervals() -> None:
+    daily, hourly = (
+        make_page_type("daily", default_interval_s=86_400),
+        make_page_type("hourly", default_interval_s=3600),
+    )
+    site, team = Site(pk=1, host="a.example"), make_team()
+    rows = [
+        Monitor(url=f"https://a.example/{n}", site=site, team=team, vantage_id=1, page_type=daily if n % 2 else hourly)
+        for n in range(8000)
+    ]
+
+    monitors.plan_first(rows, now=NOW)
+
+    for page_type in (daily, hourly):
+        span = timedelta(seconds=page_type.default_interval_s)
+        times = [one.next_check_at for one in rows if one.page_type is page_type and one.next_check_at]
+        counts = in_twentieths(times, NOW, span)
+        assert NOW <= min(times) < max(times) < NOW + span
+        assert max(counts) < 1.3 * 200
+        assert min(counts) > 0.7 * 200
+    assert all(one.deadline_at and one.next_check_at and one.deadline_at > one.next_check_at for one in rows)
+
+
+def test_a_promise_shorter_than_the_interval_bounds_the_first_visit_too() -> None:
+    page_type = make_page_type("weekly", default_interval_s=604_800, max_interval_s=86_400)
+    rows = [
+        Monitor(url=f"https://a.example/{n}", team=make_team(), vantage_id=1, page_type=page_type) for n in range(2000)
+    ]
+
+    monitors.plan_first(rows, now=NOW)
+
+    assert max(one.next_check_at for one in rows if one.next_check_at) < NOW + timedelta(days=1)
 
 
 def test_a_vantage_that_asks_as_somebody_else_gives_its_monitors_new_baselines() -> None:

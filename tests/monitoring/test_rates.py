@@ -11,13 +11,14 @@ import pytest
 import time_machine
 from django.core.management import CommandError, call_command
 
-from monitoring.models import Check, Monitor, Team
+from monitoring.models import Change, Check, Monitor, Prior, Site, Team
 from monitoring.scheduling import Rate, observe
-from monitoring.services import monitors, rates, schedule
-from tests.factories import NOW, make_monitor, make_page_type
+from monitoring.services import changes, monitors, priors, rates, schedule, validators
+from tests.factories import NOW, make_change, make_monitor, make_page_type
 from tests.monitoring.conftest import visit
 from tests.monitoring.site import LocalSite
 from tests.monitoring.test_pipeline import CLAUSES, page
+from tests.monitoring.test_politeness import answer
 
 pytestmark = pytest.mark.django_db
 
@@ -163,7 +164,7 @@ def test_a_crowded_site_is_visited_less_and_one_that_says_not_modified_more() ->
 def test_a_clock_set_back_is_no_evidence_and_summer_time_is_no_hour() -> None:
     berlin = datetime.fromisoformat("2027-03-28T01:30:00+01:00")
     after_switch = datetime.fromisoformat("2027-03-28T03:30:00+02:00")
-    common = {"outcome": "none", "reason": "same-bytes", "detail": ""}
+    common: Any = {"outcome": "none", "reason": "same-bytes", "detail": ""}
 
     back = rates.after(Rate(2.0, 3.0), since=NOW, at=NOW - timedelta(hours=5), **common)
     hour = rates.after(Rate(2.0, 3.0), since=berlin, at=after_switch, **common)
@@ -257,3 +258,168 @@ def test_a_page_that_was_paused_for_long_breaks_no_promise_when_it_is_resumed() 
     monitors.resume([monitor.pk], actor=None, now=NOW)
 
     assert fresh(monitor).deadline_at == NOW + timedelta(days=7)
+
+
+# -- verdicts, ages, priors ----------------------------------------------------------------
+
+
+def decided(change: Change, state: str) -> None:
+    """A verdict on a change, and the folds that it asks for."""
+    version = Change.objects.values_list("version", flat=True).get(pk=change.pk)
+    if state in changes.UNDECIDED:
+        assert changes.reopen_change(change.pk, version=version, state=state, snoozed_until=None, now=NOW)
+    else:
+        assert changes.close_change(change.pk, version=version, state=state, now=NOW)
+    rates.refold(now=NOW)
+
+
+def test_a_dismissal_turns_the_result_and_an_undo_turns_it_back(watch: Watch, site: LocalSite) -> None:
+    monitor = watch("/a", page())
+    before = visit_daily(monitor, site, page(), page(), page(clauses=CLAUSES[1:]), page(clauses=CLAUSES[1:])).rate
+    change = Change.objects.get(monitor=monitor)
+
+    decided(change, "dismissed")
+    dismissed = fresh(monitor).rate
+    decided(change, "open")
+    undone = fresh(monitor).rate
+    decided(change, "approved")
+
+    known = rates.PRIOR
+    for _ in range(3):
+        known = observe(known, 1.0, False, rates.SETTINGS)
+    assert dismissed == known
+    assert undone == before
+    assert fresh(monitor).rate == before
+    assert not rates.any_stale(now=NOW)
+    call_command("rebuild_rates", "--check", stdout=StringIO())
+
+
+def test_a_sample_of_noise_that_is_approved_was_a_change(watch: Watch, site: LocalSite) -> None:
+    monitor = watch("/a", page())
+    visit_daily(monitor, site, page(), page(), page())
+    change = make_change(monitor, kind="audit", check_row=Check.objects.get(monitor=monitor, check_no=2))
+
+    decided(change, "approved")
+
+    assert fresh(monitor).rate == observe(observe(rates.PRIOR, 1.0, True), 1.0, False)
+
+
+def test_a_page_that_is_being_visited_is_folded_when_the_visit_is_over(watch: Watch, site: LocalSite) -> None:
+    monitor = watch("/a", page())
+    before = visit_daily(monitor, site, page(), page(), page(clauses=CLAUSES[1:])).rate
+    Monitor.objects.filter(pk=monitor.pk).update(lease_token="t", lease_until=NOW + timedelta(minutes=1))
+
+    decided(Change.objects.get(monitor=monitor), "dismissed")
+    assert fresh(monitor).rate == before
+    assert rates.any_stale(now=NOW)
+    Monitor.objects.filter(pk=monitor.pk).update(lease_token="", lease_until=None)
+    rates.refold(now=NOW)
+
+    assert fresh(monitor).rate != before
+    assert not rates.any_stale(now=NOW)
+
+
+def test_what_the_site_says_of_a_pages_age_is_the_first_evidence(watch: Watch, site: LocalSite) -> None:
+    with time_machine.travel(NOW, tick=False):
+        site.put("/a", page(), Last_Modified="Sat, 31 Oct 2026 09:00:00 GMT")
+        monitor = watch("/a")
+        visit(monitor)
+    after = fresh(monitor)
+
+    assert after.rate == observe(rates.PRIOR, 30.0, False)
+    assert rates.rebuild(monitor.pk) == after.rate
+    with time_machine.travel(NOW + timedelta(days=1), tick=False):
+        visit(after)
+    assert fresh(monitor).rate == observe(observe(rates.PRIOR, 30.0, False), 1.0, False)
+    assert rates.rebuild(monitor.pk) == fresh(monitor).rate
+
+
+@pytest.mark.parametrize(
+    ("said", "days"),
+    [
+        ("Sat, 31 Oct 2026 09:00:00 GMT", 30.0),
+        ("Mon, 01 Jan 2001 00:00:00 GMT", 90.0),  # no more than 90 days
+        ("Thu, 01 Jan 1970 00:00:00 GMT", None),  # a server without a clock
+        ("Mon, 30 Nov 2026 08:59:58 GMT", None),  # made for this visit
+        ("Tue, 01 Dec 2026 09:00:00 GMT", None),  # the future
+        ("yesterday", None),
+        ("", None),
+    ],
+)
+def test_only_a_plausible_age_is_believed(said: str, days: float | None) -> None:
+    found = validators.age_in(answer(Last_Modified=said) if said else answer(), now=NOW)
+
+    assert (found and found["data"]["days"]) == days
+
+
+def test_asked_for_visits_count_with_the_time_that_really_went_by(watch: Watch, site: LocalSite) -> None:
+    monitor = watch("/a", page())
+    visit_daily(monitor, site, page())
+    for hours in (2, 5):
+        monitors.check_now([monitor.pk], now=NOW + timedelta(hours=hours))
+        with time_machine.travel(NOW + timedelta(hours=hours), tick=False):
+            visit(fresh(monitor))
+
+    assert fresh(monitor).rate == observe(observe(rates.PRIOR, 2 / 24, False), 3 / 24, False)
+    assert list(Check.objects.filter(monitor=monitor, check_no__gt=1).values_list("why", flat=True)) == ["asked"] * 2
+
+
+def watched(number: int, *, a: float, b: float, **extra: Any) -> None:
+    """Pages of which so much is known."""
+    site = Site.objects.get_or_create(host="many.example", defaults={"name": "Many"})[0]
+    for n in range(number):
+        values: dict[str, Any] = {"site": site, "url": f"https://many.example/{a}/{n}", "next_check_at": None}
+        make_monitor(rate_a=a, rate_b=b, last_ok_at=NOW, check_no=9, **(values | extra))
+
+
+def test_a_new_page_begins_with_the_prior_of_its_type_else_of_its_site_else_of_all() -> None:
+    lively, quiet = make_page_type("news"), make_page_type("policy")
+    watched(25, a=6.5, b=8.0, page_type=lively)  # six changes in three days
+    watched(25, a=0.5, b=95.0, page_type=quiet)  # none in ninety
+    watched(5, a=2.5, b=25.0, page_type=make_page_type("few"))
+    priors.fit(now=NOW)
+    kinds = {slug: make_monitor(page_type=make_page_type(slug)) for slug in ("news", "policy", "few", "new")}
+    elsewhere = Site.objects.create(host="else.example", name="Else")
+    for one in kinds.values():
+        one.site = elsewhere
+    for one in kinds.values():
+        priors.give([one])
+
+    assert kinds["news"].prior_b < 1 < 5 < kinds["policy"].prior_b
+    assert kinds["few"].prior_b == kinds["new"].prior_b == Prior.objects.get(page_type=None, site=None).days
+    kinds["few"].site = Site.objects.get(host="many.example")
+    priors.give([kinds["few"]])
+    assert kinds["few"].prior_b == Prior.objects.get(site__host="many.example").days
+    assert kinds["few"].rate == Rate(0.5, kinds["few"].prior_b)
+
+
+def test_too_few_pages_give_no_prior() -> None:
+    watched(19, a=6.5, b=8.0)
+
+    assert priors.fit(now=NOW) == 0
+    assert not Prior.objects.exists()
+
+
+def test_who_began_with_an_older_prior_keeps_it_and_the_fold_agrees(watch: Watch, site: LocalSite) -> None:
+    first = watch("/a", page())
+    visit_daily(first, site, page(), page())
+    watched(25, a=6.5, b=8.0, page_type=first.page_type)
+    priors.fit(now=NOW)
+    with time_machine.travel(NOW + timedelta(days=2), tick=False):
+        visit(fresh(first))
+        second = monitors.add_monitor(
+            url=first.url.replace("/a", "/b"), name="B", team=first.team, page_type=first.page_type,
+            vantage=first.vantage, actor=None, now=NOW,
+        )  # fmt: skip
+    site.put("/b", page())
+    for day in (3, 4):
+        with time_machine.travel(NOW + timedelta(days=day), tick=False):
+            visit(fresh(second))
+
+    assert fresh(first).rate == observe(observe(rates.PRIOR, 1.0, False), 1.0, False)
+    assert second.prior_b < 1
+    assert rates.rebuild(first.pk) == fresh(first).rate
+    assert rates.rebuild(second.pk) == fresh(second).rate
+    monitors.change_settings(fresh(first), {"url": first.url.replace("/a", "/c")}, actor=None, now=NOW)
+    assert fresh(first).rate == Rate(0.5, second.prior_b)
+    call_command("rebuild_rates", str(first.pk), str(second.pk), "--check", stdout=StringIO())

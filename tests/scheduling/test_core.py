@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import math
+import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitoring.scheduling.core import Rate, Settings, Terms, hash01, observe, plan, retry_days, solve_price
+from monitoring.scheduling.core import (
+    Rate,
+    Settings,
+    Terms,
+    fitted_prior,
+    hash01,
+    observe,
+    plan,
+    retry_days,
+    solve_price,
+)
 
 RATES = st.builds(Rate, a=st.floats(0.15, 200), b=st.floats(0.01, 5000))
 ELAPSED = st.floats(1 / 86_400, 3650)
@@ -160,3 +171,23 @@ def test_retries_double_up_to_the_interval(fails: int, minutes: float) -> None:
 def test_retry_after_wins_up_to_a_day() -> None:
     assert retry_days(1, 0.25, retry_after_days=0.5) == 0.5
     assert retry_days(1, 0.25, retry_after_days=99) == 1.0
+
+
+def test_the_prior_under_which_pages_were_drawn_is_found_again() -> None:
+    chance = random.Random(11)
+    for days in (1.0, 20.0):
+        seen = []
+        for _ in range(3000):
+            rate, watched = chance.gammavariate(0.5, 1 / days), chance.uniform(5, 60)
+            count, at = 0, chance.expovariate(rate) if rate > 0 else math.inf
+            while at < watched:
+                count, at = count + 1, at + chance.expovariate(rate)
+            seen.append((float(count), watched))
+
+        assert fitted_prior(seen, 5.0) == pytest.approx(days, rel=0.12)
+
+
+def test_a_prior_stays_within_its_bounds_and_is_kept_where_nothing_was_seen() -> None:
+    assert fitted_prior([], 5.0) == 5.0
+    assert fitted_prior([(0.0, 100.0)] * 30, 5.0) == 180.0
+    assert fitted_prior([(900.0, 1.0)] * 30, 5.0) == 0.25
