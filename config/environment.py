@@ -95,6 +95,19 @@ def networks(name: str) -> list[str]:
     return found
 
 
+def any_networks(name: str) -> list[str]:
+    """A comma-separated list of networks or addresses."""
+    found = []
+    for word in words(name):
+        try:
+            found.append(str(ip_network(word)))
+        except ValueError:
+            raise EnvironmentProblem(
+                name, f"contains {word!r}; expected a network such as 10.20.0.0/16 without host bits, or an address"
+            ) from None
+    return found
+
+
 def contact(name: str) -> str:
     """A mail address or an http(s) address at which a site's owner reaches whoever runs this; may be empty."""
     value = text(name).strip()

@@ -87,6 +87,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "review.request_ids.RequestIds",
+    "review.probes.Probes",
     "review.middleware.FrameHost",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -314,6 +315,13 @@ TEST_ALLOWED_ADDRESSES = env.words("TIDELINE_TEST_ALLOWED_ADDRESSES")
 if TEST_ALLOWED_ADDRESSES and PRODUCTION:
     raise env.EnvironmentProblem("TIDELINE_TEST_ALLOWED_ADDRESSES", "opens the address guard; production refuses it")
 
+# --- probes ----------------------------------------------------------------------------------------------------
+# Who may read metrics and the sentences of /health/ready; without either there are no metrics.
+METRICS_TOKEN = env.text("TIDELINE_METRICS_TOKEN")
+if METRICS_TOKEN and (len(METRICS_TOKEN) < 16 or not METRICS_TOKEN.isascii()):
+    raise env.EnvironmentProblem("TIDELINE_METRICS_TOKEN", "is too short; expected 16 characters of ASCII or more")
+METRICS_NETWORKS = env.any_networks("TIDELINE_METRICS_NETWORKS")
+
 # --- logging ---------------------------------------------------------------------------------------------------
 LOG_FORMAT = env.choice("TIDELINE_LOG_FORMAT", "text", ("text", "json"))
 LOGGING = {
@@ -337,6 +345,7 @@ LOGGING = {
 # What no log line ever holds; secrets of sites join them when they are read.
 logs.hide(
     SECRET_KEY,
+    METRICS_TOKEN,
     env.text("TIDELINE_SMTP_PASSWORD"),
     *env.passwords("TIDELINE_DATABASE", "DATABASE_URL", "TIDELINE_REDIS", "REDIS_URL"),
 )

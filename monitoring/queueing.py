@@ -138,6 +138,7 @@ periodic("forecasts", 3_600, "monitoring.services.forecasts.tally")
 periodic("turned-rates", 60, "monitoring.services.rates.refold", when="monitoring.services.rates.any_stale")
 periodic("priors", 30 * 86_400, "monitoring.services.priors.fit")
 periodic("hints", 300, "monitoring.services.hints.poll", when="monitoring.services.hints.any_due")
+periodic("census", 60, "monitoring.services.census.take", when="monitoring.services.census.is_due")
 periodic("retention", 86_400, "monitoring.services.retention.sweep")
 
 

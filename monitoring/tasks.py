@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from monitoring import queueing, stopping
 from monitoring.models import WorkerClass
-from monitoring.services import capture, comparisons, refetch, tallies, ticker
+from monitoring.services import capture, comparisons, refetch, ticker
 from monitoring.services.watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
@@ -21,7 +21,6 @@ def run_batch(ids: list[int], token: str, kind: str = WorkerClass.HTTP.value) ->
         counts = capture.run_batch(ids, token, alive=watchdog.alive, by_browser=kind == WorkerClass.BROWSER)
     if counts and not stopping.is_requested():
         ticker.turn(now=timezone.now())  # the next batch need not wait for the ticker
-    tallies.flush()
     return " ".join(f"{outcome}={count}" for outcome, count in sorted(counts.items())) or "nothing held"
 
 
@@ -32,7 +31,6 @@ def run_periodic(name: str) -> str:
     except KeyError:
         logger.warning("job=%s is not registered here", name)
         return "unknown job"
-    tallies.flush()
     return str(result)
 
 

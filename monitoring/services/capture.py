@@ -394,7 +394,6 @@ class _Batch:
         if stopping.is_requested():
             raise _StopRequestedError
         self.ledger.flush_due()
-        tallies.flush_due()
         now = time.monotonic()
         if now >= self.ends + OVERTIME_S:
             return

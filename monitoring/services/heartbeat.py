@@ -24,6 +24,7 @@ from django.utils import timezone
 from config import logs
 from monitoring.limits import memory_mb
 from monitoring.models import Process
+from monitoring.services import tallies
 
 logger = logging.getLogger(__name__)
 
@@ -125,6 +126,7 @@ class Pulse:
         """One beat; a database that is away is said once, not every few seconds."""
         try:
             self.heart.beat()
+            tallies.flush()
         except (DatabaseError, InterfaceError) as problem:
             if not self._is_away:
                 logger.warning("no sign of life could be written: %s", problem)
@@ -150,16 +152,23 @@ def _worker() -> Heart:
     return Heart(Process.Kind.WORKER, queue=own_queue())
 
 
+def queues() -> dict[str, str]:
+    """The classes of workers there should be, and the name of each one's queue at the broker."""
+    known: dict[str, str] = getattr(settings, "QUEUES", {})
+    return dict(known) or {DEFAULT_QUEUE: str(settings.Q_CLUSTER["name"])}
+
+
 def own_queue() -> str:
-    """The queue that this process's cluster takes its tasks from."""
+    """The class of workers of this process's cluster, by the queue that it takes its tasks from."""
     from django_q.conf import Conf
 
     name: str = Conf.CLUSTER_NAME
-    return DEFAULT_QUEUE if name == settings.Q_CLUSTER["name"] else name
+    return next((queue for queue, key in queues().items() if key == name), name)
 
 
 def worker_started(**_: Any) -> None:
-    """What the cluster calls in each new worker process."""
+    """What the cluster calls in each new worker process; one that is replaced writes what it counted before it ends."""
+    Finalize(None, tallies.flush, exitpriority=10)
     Pulse(_worker()).start()
     Finalize(None, _sign_off, exitpriority=1)  # the exit handlers of the parent are not called in its children
 

@@ -1,8 +1,7 @@
 """What this process counts, and where the counts of all processes are added up.
 
-Counting is a dictionary in memory; `flush` adds it to the row of one of a few slots, once a batch or every ten seconds. A
-process that is killed takes what it counted since then with it: counts tell how things go, the checks' rows are the truth.
-See docs/adr for what else was thought of.
+Counting is a dictionary in memory; `flush` adds it to the row of one of a few slots, every few seconds and when the process
+ends. One that is killed takes what it counted since then with it: counts tell how things go, the checks' rows are the truth.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
 from django.db import DatabaseError, InterfaceError, transaction
@@ -29,33 +29,46 @@ DURATION_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 LATENESS_S: Final = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 21_600.0, 86_400.0)
 
 _counts: dict[str, float] = {}
+_counting = threading.Lock()  # a thread of its own flushes in workers
 _flushed_at = 0.0
 
 
 def count(name: str, *labels: str, by: float = 1) -> None:
-    """Add to a series of this process. Only from its main thread."""
+    """Add to a series of this process."""
     key = SEPARATOR.join((name, *labels)) if labels else name
-    _counts[key] = _counts.get(key, 0) + by
+    with _counting:
+        _counts[key] = _counts.get(key, 0) + by
 
 
-def observe(name: str, value: float, bounds: tuple[float, ...], *labels: str) -> None:
-    """Count a value in its class, and add it to the sum."""
-    count(f"{name}_class", *labels, str(bisect_left(bounds, value)))
-    count(f"{name}_sum", *labels, by=value)
+@cache
+def _classes(name: str, bounds: tuple[float, ...], *labels: str) -> tuple[tuple[str, ...], str]:
+    """The series of a histogram: one for each class, and the one of the sum."""
+    inner = SEPARATOR.join(("", *labels))
+    return tuple(f"{name}_class{inner}{SEPARATOR}{place}" for place in range(len(bounds) + 1)), f"{name}_sum{inner}"
+
+
+@cache
+def _checks(by: str, outcome: str) -> str:
+    return SEPARATOR.join(("checks", by, outcome))
 
 
 def visit(check: Mapping[str, Any], monitor: Monitor) -> None:
     """Count a visit that was written, from the columns of its row; `monitor` as it was when the visit began."""
     by = "browser" if monitor.uses_browser else "http"
-    count("checks", by, str(check["outcome"]))
-    observe("duration", check["duration_ms"] / 1000, DURATION_S, by)
+    took_s = check["duration_ms"] / 1000
+    took, took_sum = _classes("duration", DURATION_S, by)
+    fresh = [(_checks(by, check["outcome"]), 1), (took[bisect_left(DURATION_S, took_s)], 1), (took_sum, took_s)]
     if check["not_modified"]:
-        count("not_modified")
+        fresh.append(("not_modified", 1))
     if check["size_bytes"]:
-        count("page_bytes", by=check["size_bytes"])
+        fresh.append(("page_bytes", check["size_bytes"]))
     if monitor.next_check_at is not None:
-        late_s = (check["started_at"] - monitor.next_check_at).total_seconds()
-        observe("lateness", max(late_s, 0.0), LATENESS_S)
+        late_s = max((check["started_at"] - monitor.next_check_at).total_seconds(), 0.0)
+        late, late_sum = _classes("lateness", LATENESS_S)
+        fresh += ((late[bisect_left(LATENESS_S, late_s)], 1), (late_sum, late_s))
+    with _counting:
+        for key, number in fresh:
+            _counts[key] = _counts.get(key, 0) + number
 
 
 def flush() -> bool:
@@ -64,13 +77,15 @@ def flush() -> bool:
     _flushed_at = time.monotonic()
     if not _counts:
         return True
-    fresh, _counts = _counts, {}
+    with _counting:
+        fresh, _counts = _counts, {}
     try:
         _add(os.getpid() % SLOTS, fresh)
     except (DatabaseError, InterfaceError) as problem:
         logger.warning("counts kept for later: %s", problem)
-        for key, number in fresh.items():
-            _counts[key] = _counts.get(key, 0) + number
+        with _counting:
+            for key, number in fresh.items():
+                _counts[key] = _counts.get(key, 0) + number
         return False
     return True
 

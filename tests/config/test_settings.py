@@ -28,6 +28,11 @@ def start(**environment: str) -> subprocess.CompletedProcess[str]:
     ("environment", "expected"),
     [
         ({"TIDELINE_DEBUG": "perhaps"}, "TIDELINE_DEBUG is 'perhaps'; expected 1 or 0"),
+        ({"TIDELINE_METRICS_TOKEN": "short"}, "TIDELINE_METRICS_TOKEN is too short; expected 16 characters"),
+        (
+            {"TIDELINE_METRICS_NETWORKS": "10.0.0.1/8"},
+            "TIDELINE_METRICS_NETWORKS contains '10.0.0.1/8'; expected a net",
+        ),
         ({"TIDELINE_LOG_FORMAT": "xml"}, "TIDELINE_LOG_FORMAT is 'xml'; expected text or json"),
         ({"TIDELINE_WORKERS": "0"}, "TIDELINE_WORKERS is 0; expected 1 to 64"),
         ({"TIDELINE_WORKERS": "two"}, "TIDELINE_WORKERS is 'two'; expected a whole number"),

@@ -51,6 +51,7 @@ def test_each_new_worker_is_told_its_limit(settings: object, monkeypatch: pytest
     told: list[int] = []
     monkeypatch.setattr(limits, "cap_memory", told.append)
     monkeypatch.setattr("monitoring.services.heartbeat.Pulse.start", lambda pulse: told.append(0))
+    monkeypatch.setattr("monitoring.services.heartbeat.Finalize", lambda *args, **how: None)
 
     post_spawn.send(sender="django_q", proc_name="worker")
 

@@ -78,12 +78,18 @@ def test_a_series_of_a_newer_release_is_kept() -> None:
     assert Tally.objects.get(slot=slot).counts == {"of-tomorrow\tx": 5, "mail\tsent": 1}
 
 
-@pytest.mark.parametrize(("value", "place"), [(0.0, 0), (0.05, 0), (0.051, 1), (60.0, 9), (61.0, 10)])
-def test_a_value_is_in_the_first_class_that_holds_it(value: float, place: int) -> None:
-    tallies.observe("duration", value, tallies.DURATION_S, "http")
+@pytest.mark.parametrize(("value", "place"), [(0, 0), (50, 0), (51, 1), (60_000, 9), (61_000, 10)])
+def test_a_visit_is_in_the_first_class_that_holds_it(value: int, place: int) -> None:
+    check = {"outcome": "none", "duration_ms": value, "not_modified": True, "size_bytes": 0, "started_at": NOW}
+    tallies.visit(check, Monitor(renderer="browser"))
     tallies.flush()
 
-    assert tallies.totals() == {f"duration_class\thttp\t{place}": 1, "duration_sum\thttp": value}
+    assert tallies.totals() == {
+        "checks\tbrowser\tnone": 1,
+        f"duration_class\tbrowser\t{place}": 1,
+        "duration_sum\tbrowser": value / 1000,
+        "not_modified": 1,
+    }
 
 
 @pytest.mark.django_db(transaction=True)
