@@ -7,8 +7,6 @@ from django.conf import settings
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from monitoring.services import heartbeat
-
 TIMEOUT_S = 1.0
 
 
@@ -34,10 +32,10 @@ def waiting(timeout_s: float = TIMEOUT_S) -> dict[str, int] | None:
     if not settings.REDIS_URL:
         from django_q.models import OrmQ
 
-        return {queue: OrmQ.objects.filter(key=key)[:10_000].count() for queue, key in heartbeat.queues().items()}
+        return {queue: OrmQ.objects.filter(key=key)[:10_000].count() for queue, key in settings.QUEUES.items()}
     try:
         with _client(timeout_s) as client:
-            return {queue: int(client.llen(f"django_q:{key}:q")) for queue, key in heartbeat.queues().items()}
+            return {queue: int(client.llen(f"django_q:{key}:q")) for queue, key in settings.QUEUES.items()}
     except redis.RedisError:
         return None
 

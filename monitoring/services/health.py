@@ -165,7 +165,7 @@ def _workers(now: datetime) -> tuple[State, str]:
     """The worst of all classes: those that the settings name, and those seen lately."""
     seen = [row for row in readings.processes() if row.kind == Process.Kind.WORKER]
     worst, said = State.OK, []
-    for queue in sorted({*heartbeat.queues(), *(row.queue for row in seen)}):
+    for queue in sorted({*heartbeat.expected(), *(row.queue for row in seen)}):
         ages = [row.age_s for row in seen if row.queue == queue]
         if not ages:
             state, words = State.PROBLEM, f"no worker of class {queue} was seen for {span(heartbeat.FORGOTTEN)}"

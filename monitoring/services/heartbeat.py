@@ -23,7 +23,7 @@ from django.utils import timezone
 
 from config import logs
 from monitoring.limits import memory_mb
-from monitoring.models import Process
+from monitoring.models import Process, WorkerClass
 from monitoring.services import tallies
 
 logger = logging.getLogger(__name__)
@@ -152,10 +152,9 @@ def _worker() -> Heart:
     return Heart(Process.Kind.WORKER, queue=own_queue())
 
 
-def queues() -> dict[str, str]:
-    """The classes of workers there should be, and the name of each one's queue at the broker."""
-    known: dict[str, str] = getattr(settings, "QUEUES", {})
-    return dict(known) or {DEFAULT_QUEUE: str(settings.Q_CLUSTER["name"])}
+def expected() -> set[str]:
+    """The classes of workers that this deployment is set to have."""
+    return {kind for kind in settings.QUEUES if kind != WorkerClass.BROWSER or settings.BROWSER_WORKERS}
 
 
 def own_queue() -> str:
@@ -163,7 +162,7 @@ def own_queue() -> str:
     from django_q.conf import Conf
 
     name: str = Conf.CLUSTER_NAME
-    return next((queue for queue, key in queues().items() if key == name), name)
+    return next((kind for kind, key in settings.QUEUES.items() if key == name), name)
 
 
 def worker_started(**_: Any) -> None:

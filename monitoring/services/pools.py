@@ -8,14 +8,14 @@ from django.conf import settings
 from django.db.models import Count
 
 from monitoring.models import Monitor, Process, WorkerClass
-from monitoring.services.heartbeat import ALIVE, DEFAULT_QUEUE
+from monitoring.services.heartbeat import ALIVE
 
 UNSERVED = timedelta(minutes=1)  # so long a page may be due before it is told that nobody renders it
 
 
 def queue_of(kind: WorkerClass) -> str:
-    """The queue of a class as its workers name it in their signs of life."""
-    return DEFAULT_QUEUE if kind == WorkerClass.HTTP else settings.QUEUES[kind]
+    """What the workers of a class call themselves in their signs of life."""
+    return kind.value
 
 
 def capacity(*, now: datetime) -> dict[WorkerClass, int]:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 def sound() -> None:
     """A ticker and a worker are there."""
     Heart(Process.Kind.TICKER).beat()
-    for queue in heartbeat.queues():
+    for queue in heartbeat.expected():
         Heart(Process.Kind.WORKER, queue=queue).beat()
 
 
@@ -77,7 +77,7 @@ def test_a_class_of_workers_that_is_gone_is_named() -> None:
 
 
 def test_a_class_that_the_settings_name_is_missed(settings: Any) -> None:
-    settings.QUEUES = {**heartbeat.queues(), "night": "tideline-night"}
+    settings.QUEUES = {**settings.QUEUES, "night": "tideline-night"}
 
     assert "no worker of class night" in look("workers").said
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -145,3 +146,18 @@ def test_the_ticker_is_seen_after_its_first_turn(monkeypatch: pytest.MonkeyPatch
     call_command("tick")
 
     assert Process.objects.get().kind == "ticker"
+
+
+def test_a_worker_is_of_the_class_whose_queue_it_serves(monkeypatch: pytest.MonkeyPatch, settings: object) -> None:
+    from django_q.conf import Conf
+
+    monkeypatch.setattr(Conf, "CLUSTER_NAME", "tideline-browser")
+    assert heartbeat.own_queue() == "browser"
+    monkeypatch.setattr(Conf, "CLUSTER_NAME", "tideline")
+    assert heartbeat.own_queue() == "http"
+
+
+def test_nobody_expects_browsers_where_there_are_to_be_none(settings: Any) -> None:
+    settings.BROWSER_WORKERS = 0
+
+    assert heartbeat.expected() == {"http"}

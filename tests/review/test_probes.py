@@ -34,7 +34,7 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 def sound(db: None) -> None:
     """A ticker and workers are there."""
     Heart(Process.Kind.TICKER).beat()
-    for queue in heartbeat.queues():
+    for queue in heartbeat.expected():
         Heart(Process.Kind.WORKER, queue=queue).beat()
 
 
