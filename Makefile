@@ -62,7 +62,7 @@ messages: setup-dev ## collect and compile the German and Japanese catalogues (n
 	@$(PY) manage.py makemessages -l de -l ja --no-location --ignore .venv && $(PY) manage.py compilemessages --ignore .venv
 
 lock: ## renew the hash-locked requirement files
-	@for group in base dev bench native; do \
+	@for group in base s3 dev bench native; do \
 	  uv pip compile -q --universal --python-version 3.12 --generate-hashes --no-emit-index-url --no-header --no-annotate \
 	  --upgrade requirements/$$group.in -o requirements/$$group.txt; done
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from config.environment import EnvironmentProblem, text
+from monitoring.storeaddress import FilePlace, S3Place, StoreAddressError, read_address
 
 POSTGRESQL = "postgresql://USER:PASSWORD@HOST:PORT/NAME"
 # Options of libpq that may follow in the query; the others are not for a deployment to set here.
@@ -87,6 +88,21 @@ def redis(own: str, common: str) -> str:
     if float(options.get("socket_timeout", "5")) < 2:
         raise EnvironmentProblem(name, "has a 'socket_timeout' below 2 seconds; workers wait for work for one second")
     return url
+
+
+def storage(own: str, common: str, folder: Path, *, key: str, secret: str) -> tuple[Path, S3Place | None]:
+    """Where page bytes are kept: a folder and None, or the default folder and a place in a service that speaks S3.
+
+    `key` and `secret` stand in where the address holds no credentials.
+    """
+    name, url = given(own, common)
+    if not url:
+        return folder, None
+    try:
+        place = read_address(url, key=key, secret=secret)
+    except StoreAddressError as error:
+        raise EnvironmentProblem(name, str(error)) from error
+    return (place.folder, None) if isinstance(place, FilePlace) else (folder, place)
 
 
 def _split(name: str, url: str, *, example: str) -> SplitResult:

@@ -131,7 +131,15 @@ DATABASES = {"default": servers.database("TIDELINE_DATABASE", "DATABASE_URL", DA
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3" and not TESTING:
     DATA_DIR.mkdir(parents=True, exist_ok=True)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-PAYLOAD_DIR = DATA_DIR / "payloads"
+# Page bytes: a folder, or a service that speaks S3 (then `STORAGE` is set and the folder is not used).
+_storage_secret = env.text("TIDELINE_STORAGE_SECRET")
+PAYLOAD_DIR, STORAGE = servers.storage(
+    "TIDELINE_STORAGE",
+    "STORAGE_URL",
+    DATA_DIR / "payloads",
+    key=env.text("TIDELINE_STORAGE_KEY"),
+    secret=_storage_secret,
+)
 
 REDIS_URL = servers.redis("TIDELINE_REDIS", "REDIS_URL")
 CACHES = {
@@ -347,7 +355,10 @@ logs.hide(
     SECRET_KEY,
     METRICS_TOKEN,
     env.text("TIDELINE_SMTP_PASSWORD"),
-    *env.passwords("TIDELINE_DATABASE", "DATABASE_URL", "TIDELINE_REDIS", "REDIS_URL"),
+    _storage_secret,
+    *env.passwords(
+        "TIDELINE_DATABASE", "DATABASE_URL", "TIDELINE_REDIS", "REDIS_URL", "TIDELINE_STORAGE", "STORAGE_URL"
+    ),
 )
 
 # Other services of the same domain are not ours to force onto https, and a preload list is for whole domains.

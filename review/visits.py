@@ -131,6 +131,9 @@ CAUSES: dict[str, Callable[[Data], str]] = {
     "proxy-refused": lambda data: _("The vantage's proxy refused the connection."),
     "proxy-unreached": lambda data: _("The vantage's proxy could not be reached."),
     "truncated": lambda data: _("The transfer ended before the page was complete."),
+    "storage-full": lambda data: _(
+        "There was no space to store the capture; the page is compared again at the next visit."
+    ),
     "disconnected": lambda data: _("The site closed the connection without an answer."),
 }
 

@@ -49,7 +49,7 @@ def loopback_only() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def private_folders(tmp_path: Path, settings: Any) -> None:
     """Payloads and mail files of each test go to a folder of its own."""
-    settings.PAYLOAD_DIR = tmp_path / "payloads"
+    settings.PAYLOAD_DIR, settings.STORAGE = tmp_path / "payloads", None
     settings.MAIL_DIR = tmp_path / "mail"
     settings.STATIC_ROOT = tmp_path / "static"
     settings.STATIC_ROOT.mkdir()  # whitenoise warns where it is missing

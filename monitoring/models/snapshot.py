@@ -15,14 +15,30 @@ class Payload(models.Model):
     size_bytes = models.PositiveBigIntegerField()
     stored_bytes = models.PositiveBigIntegerField()
     codec = models.CharField(max_length=10, default="zstd")
+    # Stored as what differs from this one; empty: stored whole. A keyframe never rests on another.
+    keyframe = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="deltas")
+    stored_sha256 = models.CharField(max_length=64, blank=True, default="", db_default="")  # of the bytes as stored
+    suffix = models.CharField(max_length=16, blank=True, default="", db_default="")  # of the object's name
     created_at = models.DateTimeField(auto_now_add=True)
+    wanted_at = models.DateTimeField(null=True, blank=True)  # when it was last handed out to somebody who will name it
 
     class Meta:
         verbose_name = _("payload")
         verbose_name_plural = _("payloads")
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(keyframe__isnull=True) | ~models.Q(keyframe=models.F("id")),
+                name="payload_not_its_own_keyframe",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.sha256[:12]
+
+    @property
+    def object_name(self) -> str:
+        """The name of the object that holds the bytes."""
+        return f"{self.sha256}-{self.suffix}" if self.suffix else self.sha256
 
 
 class Snapshot(models.Model):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from monitoring import storage
 from monitoring.detection.blocks import Reading
 from monitoring.detection.fields import FieldEdit
 from monitoring.detection.fingerprint import FINGERPRINT_VERSION
@@ -93,3 +94,23 @@ class Finding:
     def good(self) -> bool:
         """Whether the visit brought a page that was compared, or needed no comparison."""
         return self.outcome in GOOD
+
+
+def without_storage(
+    error: storage.StorageError, *, started_at: datetime, duration_ms: int, capture: Capture | None, final_url: str
+) -> Finding:
+    """The visit as one whose capture could not be kept, or whose prior side could not be read: nothing else comes of it."""
+    no_space = isinstance(error, storage.StorageWriteError) and error.no_space
+    return Finding(
+        outcome=Outcome.ERROR,
+        reason="storage",
+        detail="The store has no space; the page is fetched again." if no_space else _NO_STORE,
+        started_at=started_at,
+        duration_ms=duration_ms,
+        capture=capture,
+        final_url=final_url,
+        reasons=({"code": "storage-full" if no_space else "storage", "text": str(error)[:300], "data": {}},),
+    )
+
+
+_NO_STORE = "The store could not be used; the page is fetched again."

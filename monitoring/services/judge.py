@@ -42,7 +42,7 @@ from monitoring.models import Change, Monitor, MonitorState, Outcome, Renderer, 
 from monitoring.models.check import MARKUP_ONLY, SAID
 from monitoring.scheduling.core import hash01
 from monitoring.services import documents, memories, moulds, tallies, validators
-from monitoring.services.findings import DETECTOR, Document, Finding, Fold
+from monitoring.services.findings import DETECTOR, Document, Finding, Fold, without_storage
 from monitoring.services.rules import Rules
 from monitoring.services.showing import document_of, is_empty
 
@@ -133,6 +133,14 @@ def judge_capture(
         )
     confirm = confirm or (CONFIRM_SAMPLE if monitor.is_sample else CONFIRM)
     try:
+        return _judged(monitor, fetched, rules, now, confirm)
+    except storage.StorageError as error:
+        logger.error("monitor=%d its baseline can't be read just now: %s", monitor.pk, error)
+        return _without_storage(fetched, error)
+
+
+def _judged(monitor: Monitor, fetched: Capture, rules: Rules, now: datetime, confirm: Confirmation) -> Finding:
+    try:
         visit = _Visit(monitor, fetched, rules, now, confirm)
         finding = visit.finding()
     except storage.PayloadDamageError as error:
@@ -142,6 +150,16 @@ def judge_capture(
         visit = _Visit(monitor, fetched, rules, now, confirm)
         finding = visit.finding()
     return _remarked(finding, visit)
+
+
+def _without_storage(fetched: Capture, error: storage.StorageError) -> Finding:
+    return without_storage(
+        error,
+        started_at=fetched.started_at,
+        duration_ms=fetched.duration_ms,
+        capture=fetched,
+        final_url=fetched.final_url,
+    )
 
 
 def _remarked(finding: Finding, visit: _Visit) -> Finding:
@@ -168,8 +186,12 @@ def confirm_capture(monitor: Monitor, first: Finding, again: Fetched, *, rules: 
     """
     if isinstance(again, Failure):
         return _unconfirmed(first, again.message)
-    visit = _Visit(monitor, again, rules, now, CONFIRM, first=first)
-    finding = visit.same_as_first() or _remarked(visit.finding(), visit)
+    try:
+        visit = _Visit(monitor, again, rules, now, CONFIRM, first=first)
+        finding = visit.same_as_first() or _remarked(visit.finding(), visit)
+    except storage.StorageUnavailableError as error:
+        logger.error("monitor=%d its baseline can't be read just now: %s", monitor.pk, error)
+        return _without_storage(again, error)
     if not finding.good:
         return _unconfirmed(first, finding.detail)
     return replace(

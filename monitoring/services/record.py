@@ -50,7 +50,7 @@ from monitoring.services import (
     vantages,
 )
 from monitoring.services.alerts import important_field_changed
-from monitoring.services.findings import DETECTOR, PLACE, Document, Finding
+from monitoring.services.findings import DETECTOR, PLACE, Document, Finding, without_storage
 from monitoring.services.robots import DISALLOWED
 from monitoring.services.rules import Rules
 
@@ -89,10 +89,16 @@ def record(finding: Finding, monitor: Monitor, *, token: str, rules: Rules, now:
     kept = None
     if finding.keep is not None and finding.capture is not None:
         try:
-            kept = _store(finding.capture, finding.earlier, finding.elsewhere)
+            kept = _store(finding, monitor)
         except storage.StorageError as error:
             logger.error("monitor=%d kept nothing: %s", monitor.pk, error)
-            finding = _without_storage(finding)
+            finding = without_storage(
+                error,
+                started_at=finding.started_at,
+                duration_ms=finding.duration_ms,
+                capture=finding.capture,
+                final_url=finding.final_url,
+            )
     try:
         with transaction.atomic():
             return _write(finding, monitor, kept, token=token, rules=rules, now=now)
@@ -103,24 +109,29 @@ def record(finding: Finding, monitor: Monitor, *, token: str, rules: Rules, now:
         raise
 
 
-def _store(capture: Capture, earlier: Capture | None, elsewhere: Capture | None) -> Kept:
-    page = storage.put(capture.body)
+def _store(finding: Finding, monitor: Monitor) -> Kept:
+    capture = finding.capture
+    assert capture is not None  # noqa: S101 - the caller asked
+    page = storage.put(capture.body, like=_relative(monitor, capture))
     screenshot = storage.put(capture.screenshot) if capture.screenshot else None
     thumbnail = storage.put(capture.thumbnail) if capture.thumbnail else None
-    others = (storage.put(other.body) if other else None for other in (earlier, elsewhere))
+    like = page if capture.is_text else None
+    others = (
+        storage.put(other.body, like=like if other.is_text else None) if other else None
+        for other in (finding.earlier, finding.elsewhere)
+    )
     return Kept(page, screenshot, thumbnail, *others)
 
 
-def _without_storage(finding: Finding) -> Finding:
-    return Finding(
-        outcome=Outcome.ERROR,
-        reason="storage",
-        detail="The page could not be stored; it is fetched again.",
-        started_at=finding.started_at,
-        duration_ms=finding.duration_ms,
-        capture=finding.capture,
-        final_url=finding.final_url,
+def _relative(monitor: Monitor, capture: Capture) -> Payload | None:
+    """The newest stored capture of the same kind, which this one may be stored as a difference from; None for what is no text."""
+    if not capture.is_text:
+        return None
+    of_kind = Snapshot.objects.filter(
+        monitor=monitor, content_type=capture.content_type[:200], rendered=capture.rendered
     )
+    newest = of_kind.order_by("-taken_at", "-pk").select_related("payload__keyframe").only("payload")[:1]
+    return next((snapshot.payload for snapshot in newest), None)
 
 
 def _write(finding: Finding, monitor: Monitor, kept: Kept | None, *, token: str, rules: Rules, now: datetime) -> Check:

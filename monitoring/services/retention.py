@@ -6,20 +6,17 @@ Evidence that a change or a hold refers to is never touched.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import datetime
+from itertools import batched
 
-from django.db import OperationalError, connection, transaction
-from django.db.models import Exists, OuterRef, ProtectedError, Q
+from django.db import IntegrityError, OperationalError, connection, transaction
+from django.db.models import Exists, OuterRef, ProtectedError, Q, QuerySet
 
 from monitoring import storage
 from monitoring.models import Change, Monitor, Payload, Snapshot
 
 logger = logging.getLogger(__name__)
 
-# A file or payload row younger than this may belong to a transaction that is still under way.
-GRACE = timedelta(days=1)
 CHUNK = 500
 
 
@@ -28,7 +25,7 @@ def sweep(*, now: datetime) -> dict[str, int]:
     counts = {
         "snapshots": _snapshots(now),
         "payloads": _payloads(now),
-        "files": _orphans(now) + _leftovers(now),
+        "files": _orphans(now) + storage.store().sweep(now - storage.GRACE),
     }
     _refresh_statistics()
     logger.info("swept snapshots=%(snapshots)d payloads=%(payloads)d files=%(files)d", counts)
@@ -74,57 +71,63 @@ def _remove(pk: int) -> bool:
 
 
 def _payloads(now: datetime) -> int:
-    """Remove payload rows that no snapshot has, then their bytes."""
+    """Remove payload rows that no snapshot has and no delta rests on, then their objects."""
+    removed = 0
+    below: int | None = None
+    while True:  # newest first: deltas go before the keyframe that they rest on
+        idle = _idle(now) if below is None else _idle(now).filter(pk__lt=below)
+        chunk = list(idle.order_by("-pk")[:CHUNK])
+        if not chunk:
+            return removed
+        below = chunk[-1].pk
+        for payload in _let_go(chunk, now):
+            _forget_object(payload.object_name)
+            removed += 1
+
+
+def _idle(now: datetime) -> QuerySet[Payload]:
+    """Payloads that nothing refers to, and that nobody was handed lately."""
     used = Snapshot.objects.filter(
         Q(payload=OuterRef("pk")) | Q(screenshot=OuterRef("pk")) | Q(thumbnail=OuterRef("pk"))
     )
-    unused = Payload.objects.filter(~Exists(used), created_at__lte=now - GRACE)
-    removed = 0
-    for pk, sha256 in list(unused.values_list("pk", "sha256")):
-        try:
-            with transaction.atomic():
-                gone = Payload.objects.filter(~Exists(used), pk=pk).delete()[0]
-        except ProtectedError:
-            continue
-        if gone:
-            storage.delete(sha256)
-            removed += 1
-    return removed
+    deltas = Payload.objects.filter(keyframe=OuterRef("pk"))
+    before = now - storage.GRACE
+    return Payload.objects.filter(
+        Q(wanted_at__isnull=True) | Q(wanted_at__lte=before), ~Exists(used), ~Exists(deltas), created_at__lte=before
+    )
+
+
+def _let_go(chunk: list[Payload], now: datetime) -> list[Payload]:
+    """Those of the payloads whose rows are gone now: still idle at the moment of the one statement that deletes."""
+    ids = [payload.pk for payload in chunk]
+    try:
+        with transaction.atomic():
+            _idle(now).filter(pk__in=ids)._raw_delete(using=Payload.objects.db)
+    except IntegrityError:
+        if len(chunk) == 1:
+            return []  # somebody began to refer to it in the same moment
+        middle = len(chunk) // 2
+        return _let_go(chunk[:middle], now) + _let_go(chunk[middle:], now)
+    left = set(Payload.objects.filter(pk__in=ids).values_list("pk", flat=True))
+    return [payload for payload in chunk if payload.pk not in left]
+
+
+def _forget_object(name: str) -> None:
+    try:
+        storage.store().delete(name)
+    except storage.StorageError as error:
+        logger.warning("object left for the next sweep: %s", error)
 
 
 def _orphans(now: datetime) -> int:
-    """Remove files that no row names: their transaction never came."""
+    """Remove objects that no row names: their transaction never came."""
     removed = 0
-    for chunk in _chunks(path for path in storage.files() if _is_old(path, now)):
-        names = {path.stem: path for path in chunk}
-        known = set(Payload.objects.filter(sha256__in=names).values_list("sha256", flat=True))
-        for name, path in names.items():
+    old = (found.name for found in storage.store().objects() if found.written_at <= now - storage.GRACE)
+    for names in batched(old, CHUNK):
+        digests = {name.partition("-")[0] for name in names}
+        known = {payload.object_name for payload in Payload.objects.filter(sha256__in=digests)}
+        for name in names:
             if name not in known:
-                path.unlink(missing_ok=True)
+                _forget_object(name)
                 removed += 1
     return removed
-
-
-def _leftovers(now: datetime) -> int:
-    old = [path for path in storage.leftovers() if _is_old(path, now)]
-    for path in old:
-        path.unlink(missing_ok=True)
-    return len(old)
-
-
-def _is_old(path: Path, now: datetime) -> bool:
-    try:
-        return datetime.fromtimestamp(path.stat().st_mtime, tz=UTC) <= now - GRACE
-    except FileNotFoundError:
-        return False
-
-
-def _chunks(paths: Iterator[Path]) -> Iterator[list[Path]]:
-    chunk: list[Path] = []
-    for path in paths:
-        chunk.append(path)
-        if len(chunk) == CHUNK:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk

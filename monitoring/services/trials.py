@@ -339,7 +339,7 @@ class _Replay:
             try:
                 old = self._reading(change.prior, monitor, rules, change.prior.region_path)
                 new = self._reading(change.new, monitor, rules, change.prior.region_path)
-            except storage.PayloadDamageError:
+            except storage.StorageError:
                 self.unreadable += 1
                 return
             old, new = same_region(old, new)
@@ -383,7 +383,7 @@ class _Replay:
             try:
                 page = reading_of(monitor.baseline, monitor, without, region=monitor.region_path)
                 counts = {reads_like(rule): _matches(rule, page, monitor, without) for rule in self.proposed}
-            except storage.PayloadDamageError:
+            except storage.StorageError:
                 self.unreadable += 1
                 continue
             looked += 1

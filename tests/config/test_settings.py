@@ -48,6 +48,11 @@ def start(**environment: str) -> subprocess.CompletedProcess[str]:
         ({"TIDELINE_CONTACT": "ask me"}, "TIDELINE_CONTACT is 'ask me'; expected a mail address"),
         ({"TIDELINE_CONTACT": "https://a.example/x)\r\ny"}, "TIDELINE_CONTACT is "),
         ({"TIDELINE_WORKER_MEMORY_MB": "100"}, "TIDELINE_WORKER_MEMORY_MB is 100; a worker needs 512 or more"),
+        ({"TIDELINE_STORAGE": "ftp://x/y"}, "TIDELINE_STORAGE has the scheme 'ftp'; expected file or s3"),
+        ({"STORAGE_URL": "s3://key:s3cret@host:9000"}, "STORAGE_URL names no bucket; expected s3://"),
+        ({"TIDELINE_STORAGE": "s3://host/bucket?tsl=0"}, "TIDELINE_STORAGE has the option 'tsl'; expected region, tls"),
+        ({"TIDELINE_STORAGE": "s3://host/bucket?tls=no"}, "TIDELINE_STORAGE has tls=no; expected 1 or 0"),
+        ({"TIDELINE_STORAGE": "file://payloads"}, "TIDELINE_STORAGE names no folder"),
         ({"TIDELINE_DATABASE": "mysql://x/y"}, "TIDELINE_DATABASE has the scheme 'mysql'"),
         ({"TIDELINE_DATABASE": "postgresql://localhost"}, "TIDELINE_DATABASE names no database"),
         ({"TIDELINE_ORIGIN": "watch.example.org"}, "TIDELINE_ORIGIN is 'watch.example.org'"),
@@ -134,3 +139,29 @@ def test_a_production_environment_passes_the_deployment_checks(tmp_path: Path) -
 
     assert found.returncode == 0, found.stderr
     assert "no issues" in found.stdout
+
+
+def test_a_store_may_be_a_folder_or_a_service_with_its_secret_in_a_file(tmp_path: Path) -> None:
+    show = "from config import settings as s; print(s.PAYLOAD_DIR, s.STORAGE and (s.STORAGE.where, s.STORAGE.key, s.STORAGE.secret), s.STORAGE)"
+    secret = tmp_path / "secret"
+    secret.write_text("hush/%40\n")
+
+    def shown(**environment: str) -> str:
+        result = subprocess.run(
+            [sys.executable, "-c", show],
+            cwd=ROOT,
+            env={"PATH": os.environ["PATH"], "TIDELINE_DATA": str(tmp_path), **environment},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return result.stdout
+
+    assert shown(STORAGE_URL=f"file://{tmp_path}/pages") == f"{tmp_path}/pages None None\n"
+    told = shown(
+        TIDELINE_STORAGE="s3://store.example:9000/bucket/a/b?region=eu-central-1",
+        TIDELINE_STORAGE_KEY="me",
+        TIDELINE_STORAGE_SECRET_FILE=str(secret),
+    )
+    assert "('s3://store.example:9000/bucket/a/b', 'me', 'hush/%40')" in told
+    assert "hush" not in told.partition(")")[2]

@@ -522,7 +522,7 @@ def test_a_damaged_baseline_does_not_end_the_watch(
     monitor = watch("/a", page())
     visit(monitor)
     assert monitor.baseline is not None
-    storage.path_of(monitor.baseline.payload.sha256).write_bytes(b"junk")
+    storage.path_of(monitor.baseline.payload).write_bytes(b"junk")
     site.put("/a", page(clauses=CLAUSES[1:]))
 
     check = visit(monitor)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from monitoring.models import Change, Check, FieldChange, FieldRule, Monitor, Mo
 from monitoring.services import capture, ledger, memories, record, retention, schedule
 from monitoring.services.judge import judge_capture
 from monitoring.services.moulds import RESTLESS
+from review import visits
 from tests.monitoring.conftest import visit
 from tests.monitoring.site import LocalSite
 from tests.monitoring.test_pipeline import CLAUSES, page
@@ -162,14 +164,14 @@ def test_bytes_of_a_visit_that_was_undone_are_swept(watch: Watch, site: LocalSit
         capture.run_batch(batch.ids, batch.token)
     assert fail.count >= 6
     assert not Check.objects.exists()
-    assert len(list(storage.files())) == 1
+    assert len(list(storage.store().objects())) == 1
 
     later = timezone.now() + timedelta(days=2)
     assert retention.sweep(now=timezone.now()) == {"snapshots": 0, "payloads": 0, "files": 0}
     counts = retention.sweep(now=later)
 
     assert counts["payloads"] + counts["files"] == 1
-    assert list(storage.files()) == []
+    assert list(storage.store().objects()) == []
 
 
 def test_a_full_disk_is_an_error_and_the_change_is_found_next_time(
@@ -179,13 +181,15 @@ def test_a_full_disk_is_an_error_and_the_change_is_found_next_time(
     visit(monitor)
     site.put("/a", page(clauses=CLAUSES[1:]))
 
-    def full(path: Path, data: bytes) -> int:
-        raise storage.StorageWriteError("No space left on device")
+    def full(file: Any, *args: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(storage, "_write", full)
+        patch.setattr(os, "fsync", full)
         check = visit(monitor)
     assert (check.outcome, check.reason) == ("error", "storage")
+    assert check.reasons[0]["code"] == "storage-full"
+    assert "no space" in visits.visit_words(check)
     assert not Change.objects.exists()
 
     assert visit(monitor).outcome == "content"

@@ -324,7 +324,7 @@ def test_pictures_are_kept_as_long_as_their_snapshot(watch: Watch, chromium: Fak
 
     retention.sweep(now=long_after)
 
-    assert (Snapshot.objects.count(), Payload.objects.count(), list(storage.files())) == (0, 0, [])
+    assert (Snapshot.objects.count(), Payload.objects.count(), list(storage.store().objects())) == (0, 0, [])
 
 
 # -- in the admin --------------------------------------------------------------------------------------------------

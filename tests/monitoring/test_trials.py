@@ -234,7 +234,7 @@ def test_damaged_captures_are_counted_and_not_judged(offers: Monitor) -> None:
     from monitoring import storage
 
     assert offers.baseline is not None
-    storage.delete(offers.baseline.payload.sha256)
+    storage.delete(offers.baseline.payload)
 
     trial = trials.try_rules(offers, [rule(".offer", kind="selector")], viewer=make_user())
 
