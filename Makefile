@@ -8,7 +8,7 @@ JOBS ?= 4
 RENDERS ?= 1000
 
 .DEFAULT_GOAL := help
-.PHONY: help run test unit lint format types bench soak eval fit-detector screenshots messages lock setup-base setup-dev setup-bench clean
+.PHONY: help run test unit lint format types bench soak eval calibrate-sim fit-detector screenshots messages lock setup-base setup-dev setup-bench clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)$$/  make \1|\2/' | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
@@ -51,6 +51,9 @@ soak: setup-dev ## a thousand renders in a row, and what they leave behind (REND
 
 eval: setup-bench ## score the detector and the main-content rule on the shared corpora, where present
 	@$(PY) -m tests.evaluation.tables
+
+calibrate-sim: setup-bench ## calibration from wrong cuts, with a scripted analyst; on real pages too where they are at hand
+	@$(PY) -m tests.calibrating.simulation.figures
 
 fit-detector: setup-bench ## fit the weights of the substance score on labelled pairs
 	@$(PY) -m tests.evaluation.fit

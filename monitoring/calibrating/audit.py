@@ -22,10 +22,13 @@ class Stratum:
 
     @property
     def weight(self) -> float:
-        """How many items of the population one decided sample stands for; those that wait are taken to be like the others."""
-        if self.share <= 0.0 or not self.decided:
+        """How many items of the population one decided sample stands for; those that wait are taken to be like the others.
+
+        Where none was sampled or decided yet, what one would stand for: nothing is known of that population.
+        """
+        if self.share <= 0.0:
             return 0.0
-        return self.sampled / self.decided / self.share
+        return max(1, self.sampled) / max(1, self.decided) / self.share
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from .bounds import total_bounds, upper_share
 from .evidence import BITS, Approvals, Sample, approvals
 
+ENOUGH = 30  # verdicts of each kind before a proposal is made from them
 MARGIN = 0.95  # a proposed cut is at most this share of the smallest approved score that counts on it
 BLUR = 0.02  # scores this far apart are much the same: an approval speaks for its neighbourhood
 MISS_COST = 20.0  # dismissals that a person would rather give than have one change missed

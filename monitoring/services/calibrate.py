@@ -21,7 +21,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from monitoring.calibrating.evidence import SHORT_WORDS, Sample, quiet_threshold
-from monitoring.calibrating.proposal import Proposal, propose
+from monitoring.calibrating.proposal import ENOUGH, Proposal, propose
 from monitoring.calibrating.whatif import curve
 from monitoring.detection.blocks import Reading
 from monitoring.detection.fingerprint import distance, fingerprint, length
@@ -37,7 +37,6 @@ logger = logging.getLogger(__name__)
 FETCHES = 5
 FIRST_LOOK = 3  # quiet re-fetches after a first capture: what moves by itself is known before the second visit
 FEWEST, MOST = 2, 20
-ENOUGH = 30  # verdicts of each kind before a proposal is made from them
 QUIET_RUNS = 2_000  # runs that the quiet noise of a page type is taken from
 AUTO_EVERY = timedelta(days=7)
 AUTO_UPPER = 0.05  # of what a rise applied by itself leaves out, at most so much may matter

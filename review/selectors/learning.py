@@ -155,7 +155,9 @@ def missed_by(user: User | None, *, now: datetime, page_type: PageType | None = 
     changes = Change.objects.filter(monitor__in=monitors.values("pk"), opened_at__gte=now - timedelta(days=days))
     audits = changes.filter(kind=Change.Kind.AUDIT, sample_share__gt=0)
     by = ("monitor__page_type", "sample_share")
-    sampled = {tuple(row[:2]): row[2] for row in audits.values_list(*by).annotate(n=Count("pk")).order_by()}
+    sampling = PageType.objects.filter(audit_share__gt=0, monitors__in=monitors.values("pk"))
+    sampled = dict.fromkeys(sampling.values_list("pk", "audit_share"), 0)  # where nothing came yet too
+    sampled |= {(kind, share): n for kind, share, n in audits.values_list(*by).annotate(n=Count("pk")).order_by()}
     standing = Verdict.objects.filter(undone_by__isnull=True, calibrates=True, change__in=audits.values("pk"))
     decided = standing.filter(action__in=["approve", "dismiss"]).order_by()
     counts: dict[tuple[int, float], dict[str, int]] = {}

@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from monitoring.calibrating.proposal import ENOUGH
 from monitoring.models import CalibrationRun, Change, Monitor, PageType
 from monitoring.services import calibrate
 from review import calibration_words, charts, roles, wording
@@ -103,8 +104,8 @@ def calibration_page(request: HttpRequest, slug: str) -> HttpResponse:
             "monitor_count": Monitor.objects.visible_to(user).filter(page_type=page_type).count(),
             "approved_count": len(found.approved),
             "dismissed_count": len(found.dismissed),
-            "enough": calibrate.ENOUGH,
-            "can_propose": min(len(found.approved), len(found.dismissed)) >= calibrate.ENOUGH,
+            "enough": ENOUGH,
+            "can_propose": min(len(found.approved), len(found.dismissed)) >= ENOUGH,
             "smallest_approved": min(found.approved) if found.approved else None,
             "cuts": cuts,
             "run": run,

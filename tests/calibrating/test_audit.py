@@ -43,3 +43,9 @@ def test_the_interval_holds_the_true_rate() -> None:
         held += estimate.rate_low <= lost / max(1, lost + found) <= estimate.rate_high
 
     assert held >= 190
+
+
+def test_a_population_without_a_sample_widens_the_interval() -> None:
+    known = missed([Stratum(0.1, 30, 30, 0)], found=300)
+
+    assert missed([Stratum(0.1, 30, 30, 0), Stratum(0.01, 0, 0, 0)], found=300).rate_high > 5 * known.rate_high

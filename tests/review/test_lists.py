@@ -16,8 +16,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from monitoring.calibrating.proposal import ENOUGH
 from monitoring.models import CalibrationRun, Change, FieldChange, Monitor, SettingChange
-from monitoring.services.calibrate import ENOUGH
 from review.models import Preferences, Verdict
 from review.views.fields import FORMULA_STARTS, safe_cell
 from tests.factories import make_change, make_check, make_monitor, make_page_type, make_snapshot, make_team
