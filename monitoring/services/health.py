@@ -131,7 +131,7 @@ def _migrations(now: datetime) -> tuple[State, str]:
 
 
 def _storage(now: datetime) -> tuple[State, str]:
-    if why := storeprobe.try_store():
+    if why := storeprobe.why_unfit():
         return State.PROBLEM, f"page bytes can't be stored: {why}"
     return State.OK, "takes and gives back"
 

@@ -5,11 +5,18 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
+
+from monitoring import storage
+
+SERVICE_EVERY_S = 60.0  # a service is paid by the request, and has no disk of ours that fills up
+
+_last: tuple[float, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +28,35 @@ class Room:
     total_bytes: int
 
 
+def why_unfit() -> str:
+    """Why page bytes can't be stored at this moment, or the empty string; cheap enough to be asked every few seconds."""
+    global _last
+    if settings.STORAGE is None:
+        return _why_folder_is_unfit(Path(settings.PAYLOAD_DIR))
+    if _last is None or time.monotonic() - _last[0] > SERVICE_EVERY_S:
+        _last = time.monotonic(), try_store()
+    return _last[1]
+
+
 def try_store() -> str:
-    """Write a few bytes, read them back and remove them: why that failed, or the empty string."""
-    folder = Path(settings.PAYLOAD_DIR)
-    path = folder / f"probe-{os.getpid()}-{secrets.token_hex(4)}.part"
+    """Write an object as pages are written, read it back and remove it: why that failed, or the empty string.
+
+    Should removing fail, the object is one that no row names, and retention removes it after a day.
+    """
+    name = f"{secrets.token_hex(32)}-probe"
+    body = secrets.token_bytes(64)
+    try:
+        kept = storage.store()
+        kept.write(name, body)
+        found = kept.read(name)
+        kept.delete(name)
+    except (storage.StorageError, OSError) as error:
+        return str(error) or type(error).__name__
+    return "" if found == body else "other bytes came back than were written"
+
+
+def _why_folder_is_unfit(folder: Path) -> str:
+    path = folder / f"probe-{os.getpid()}-{secrets.token_hex(4)}"
     body = secrets.token_bytes(64)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -41,7 +73,8 @@ def try_store() -> str:
 
 def rooms() -> list[Room]:
     """The disks that page bytes and data are on, each once."""
-    return rooms_of([Path(settings.PAYLOAD_DIR), Path(settings.DATA_DIR)])
+    kept = [] if settings.STORAGE is not None else [Path(settings.PAYLOAD_DIR)]
+    return rooms_of([*kept, Path(settings.DATA_DIR)])
 
 
 def rooms_of(folders: Iterable[Path]) -> list[Room]:

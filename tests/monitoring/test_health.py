@@ -159,8 +159,31 @@ def test_a_store_that_takes_nothing(settings: Any, tmp_path: Path) -> None:
 
 
 def test_trying_the_store_leaves_nothing(settings: Any) -> None:
+    assert storeprobe.why_unfit() == ""
     assert storeprobe.try_store() == ""
-    assert list(Path(settings.PAYLOAD_DIR).iterdir()) == []
+    assert [path for path in Path(settings.PAYLOAD_DIR).rglob("*") if path.is_file()] == []
+
+
+def test_a_store_that_gives_back_other_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monitoring.storage.FileStore.read", lambda self, name: b"other")
+
+    assert storeprobe.try_store() == "other bytes came back than were written"
+
+
+def test_a_service_is_asked_once_a_minute(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def ask() -> str:
+        asked.append(1)
+        return "it answers 503"
+
+    settings.STORAGE = object()
+    monkeypatch.setattr(storeprobe, "_last", None)
+    monkeypatch.setattr(storeprobe, "try_store", ask)
+    found = [look("storage") for _ in range(3)]
+
+    assert {(f.state, f.said) for f in found} == {(State.PROBLEM, "page bytes can't be stored: it answers 503")}
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize(("free", "state"), [(3 << 30, "ok"), (1 << 30, "warning"), (100 << 20, "problem")])
