@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from monitoring.models import Check, Monitor, Outcome, Site, Team
-from monitoring.scheduling import chance_of_change
+from monitoring.scheduling import chance_of_change, rate_range
 from monitoring.services import pools
 from monitoring.services.promises import GRACE
 from review import alarms, standing, wording
@@ -91,20 +91,29 @@ def chance_sentence(monitor: Monitor) -> str:
     }
 
 
-def rate_sentence(monitor: Monitor, *, checks: int, changes: int) -> str:
-    """How often the page changes, as far as that is known from so many comparisons."""
+def rate_sentence(monitor: Monitor, *, checks: int, changes: int, over: timedelta) -> str:
+    """How often the page changes, as far as that is known from so many comparisons over so long a time."""
     if not checks:
         return ""
-    seen = ngettext("%(changes)s in %(n)s check", "%(changes)s in %(n)s checks", checks) % {
-        "changes": changes,
-        "n": checks,
-    }
+    seen = ngettext(
+        "%(changes)s in %(n)s check over %(span)s", "%(changes)s in %(n)s checks over %(span)s", checks
+    ) % {"changes": changes, "n": checks, "span": wording.long_span(over)}  # fmt: skip
     if not changes:
         return _("No substantive change so far (%(seen)s).") % {"seen": seen}
     if monitor.rate_a < ENOUGH_SHAPE:
-        return _("Too early to say how often it changes (%(seen)s).") % {"seen": seen}
+        return _("Too early to say how often it changes (%(seen)s); it is planned like a typical page.") % {
+            "seen": seen
+        }
     every = timedelta(days=monitor.rate_b / monitor.rate_a)
-    return _("Substantive change about every %(span)s (%(seen)s).") % {"span": wording.long_span(every), "seen": seen}
+    rarest, liveliest = rate_range(monitor.rate)
+    return _(
+        "Substantive change about every %(span)s, most likely between %(least)s and %(most)s (%(seen)s)."
+    ) % {
+        "span": wording.long_span(every),
+        "least": wording.long_span(timedelta(days=1 / liveliest)),
+        "most": wording.long_span(timedelta(days=1 / rarest)),
+        "seen": seen,
+    }  # fmt: skip
 
 
 def broken_promise(monitor: Monitor, *, now: datetime) -> Broken | None:

@@ -24,6 +24,7 @@ from django.utils.translation import ngettext
 from monitoring.admin.access import TeamScoped, as_id, teams_of
 from monitoring.admin.evidence import NOTHING, against, reason_lines, row_link
 from monitoring.admin.looking import import_page, preview_page
+from monitoring.admin.outlook import outlook_words, unfit_words
 from monitoring.admin.rules import FieldRows, IgnoreRows, save_rules
 from monitoring.admin.trying import Tries
 from monitoring.forms import MonitorForm, MoveForm
@@ -31,6 +32,7 @@ from monitoring.models import Check, Monitor, Outcome, Renderer, Site, Vantage
 from monitoring.services import monitors
 from monitoring.services.calibrate import start_run
 from monitoring.services.intervals import format_interval
+from monitoring.services.outlook import fit_of
 
 _SITES_OFFERED = 30
 _RECORD_SHOWN = 20
@@ -108,7 +110,7 @@ class MonitorAdmin(Tries[Monitor], TeamScoped[Monitor]):
     radio_fields = {"renderer": admin.HORIZONTAL}
     inlines = [MonitorFieldRows, MonitorIgnoreRows]
     actions = ["pause", "resume", "check_now", "move_to_page_type", "calibrate"]
-    readonly_fields = ["site", "now_state", "last_check_facts", "in_force", "baseline_in_use", "record"]
+    readonly_fields = ["comes_to", "site", "now_state", "last_check_facts", "in_force", "baseline_in_use", "record"]
     fieldsets = [
         (None, {"fields": ["url", "name", "team", "page_type", "vantage", "confirm_vantage", "enabled"]}),
         (
@@ -133,7 +135,7 @@ class MonitorAdmin(Tries[Monitor], TeamScoped[Monitor]):
                 "description": _("Empty or unknown: as the page type says."),
             },
         ),
-        (_("How often"), {"fields": ["interval_s", ("min_interval_s", "max_interval_s"), "weight"]}),
+        (_("How often"), {"fields": ["interval_s", ("min_interval_s", "max_interval_s"), "weight", "comes_to"]}),
         (_("Record"), {"fields": ["reason"]}),
     ]
     evidence_fieldsets = [
@@ -176,6 +178,10 @@ class MonitorAdmin(Tries[Monitor], TeamScoped[Monitor]):
             for what in ("add", "change", "delete", "view"):
                 setattr(field.widget, f"can_{what}_related", False)
         return field
+
+    @admin.display(description=_("what it comes to"))
+    def comes_to(self, row: Monitor) -> str:
+        return outlook_words(row, now=timezone.now()) if row.pk else NOTHING
 
     @admin.display(description=_("last check"))
     def last_check(self, row: Any) -> str:
@@ -311,12 +317,20 @@ class MonitorAdmin(Tries[Monitor], TeamScoped[Monitor]):
                 self.message_user(
                     request, _("The next good capture becomes the new baseline: %s.") % stored.rebaseline, messages.INFO
                 )
+            self._warn(request, stored.pk)
             return
         values = {name: form.cleaned_data[name] for name in monitors.MONITOR_SETTINGS}
         made = monitors.add_monitor(actor=request.user, now=timezone.now(), **values)
         obj.pk = made.pk
         obj._state.adding = False
         obj.refresh_from_db()
+        self._warn(request, made.pk)
+
+    def _warn(self, request: HttpRequest, pk: int) -> None:
+        """Say at once when the site does not bear what is promised."""
+        saved = Monitor.objects.select_related("site", "page_type").get(pk=pk)
+        if words := unfit_words(fit_of(saved.site, monitor=saved)):
+            self.message_user(request, words, messages.WARNING)
 
     def save_formset(self, request: HttpRequest, form: Any, formset: BaseModelFormSet[Any, Any], change: bool) -> None:
         save_rules(request, formset)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import Count, QuerySet
 from django.forms import BaseModelFormSet, ModelForm
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from monitoring.admin.access import Admin
+from monitoring.admin.outlook import unfit_words
 from monitoring.admin.rules import FieldRows, IgnoreRows, save_rules
 from monitoring.admin.trying import Tries
 from monitoring.forms import PageTypeForm
 from monitoring.models import PageType
 from monitoring.services import monitors
 from monitoring.services.intervals import format_interval
+from monitoring.services.outlook import unfit_sites
 
 
 class PageTypeFieldRows(FieldRows[PageType]):
@@ -66,6 +68,9 @@ class PageTypeAdmin(Tries[PageType], Admin[PageType]):
         wanted = {name: form.cleaned_data[name] for name in form.changed_data if name in monitors.PAGE_TYPE_SETTINGS}
         stored = PageType.objects.get(pk=obj.pk)
         monitors.change_page_type(stored, wanted, actor=request.user, reason=form.cleaned_data["reason"])
+        if {"max_interval_s", "min_interval_s"} & set(wanted):
+            for fit in unfit_sites(stored):
+                self.message_user(request, unfit_words(fit), messages.WARNING)
 
     def save_formset(self, request: HttpRequest, form: Any, formset: BaseModelFormSet[Any, Any], change: bool) -> None:
         save_rules(request, formset)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.db.models import Count, ManyToManyField, QuerySet
 from django.forms import ModelForm, ModelMultipleChoiceField
@@ -19,11 +19,13 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from monitoring.admin.access import Admin, TeamScoped, visible_people
+from monitoring.admin.outlook import unfit_words
 from monitoring.fetching.robots import parse as parse_robots
 from monitoring.forms import SiteForm, VantageForm
 from monitoring.models import HintSource, RobotsFile, Site, Team, Vantage
 from monitoring.scheduling.hints import Trust
 from monitoring.services import budget, hints, monitors
+from monitoring.services.outlook import fit_of
 
 
 def _trust_words(source: HintSource) -> str:
@@ -44,10 +46,10 @@ class SiteAdmin(Admin[Site]):
     list_filter = ["robots_policy"]
     search_fields = ["name", "host"]
     ordering = ["name"]
-    readonly_fields = ["next_free_at", "rest", "robots_found", "hints_found", "said"]
+    readonly_fields = ["next_free_at", "bears", "rest", "robots_found", "hints_found", "said"]
     fieldsets = [
         (None, {"fields": ["name", "host"]}),
-        (_("Politeness"), {"fields": ["gap_s", "rest", "next_free_at"]}),
+        (_("Politeness"), {"fields": ["gap_s", "bears", "rest", "next_free_at"]}),
         (_("robots.txt"), {"fields": ["robots_policy", "robots_reason", "robots_found"]}),
         (_("Sitemaps and feeds"), {"fields": ["use_hints", "hint_url", "hints_found"]}),
         (_("Signing in"), {"fields": ["cookies", "login_url", "login_steps"]}),
@@ -74,10 +76,22 @@ class SiteAdmin(Admin[Site]):
         stored = Site.objects.get(pk=obj.pk)
         monitors.change_site(stored, wanted, actor=request.user, now=timezone.now())
         count = monitors.change_access(stored, access, actor=request.user)
+        if "gap_s" in wanted and (words := unfit_words(fit_of(stored))):
+            self.message_user(request, words, messages.WARNING)
         if count:
             self.message_user(
                 request, _("%(count)d monitors get a new baseline at their next check.") % {"count": count}
             )
+
+    @admin.display(description=_("what it bears"), empty_value="–")
+    def bears(self, row: Site) -> str | None:
+        if not row.pk or row.effective_gap_s <= 0:
+            return None
+        fit = fit_of(row)
+        return unfit_words(fit) or _("%(allowed)d visits a day; what is promised needs %(needed)d") % {
+            "allowed": fit.allowed,
+            "needed": round(fit.needed),
+        }
 
     @admin.display(description=_("left alone until"), empty_value="–")
     def rest(self, row: Site) -> str | None:
@@ -173,6 +187,11 @@ class TeamAdmin(TeamScoped[Team]):
             ]
         ):
             self.message_user(request, _("The next visits are planned anew within a few minutes."))
+        if change and wanted is not None and obj.least_spend > wanted * 1.01:
+            words = _(
+                "The promises alone need %(needed)d fetches a day; they are kept, and nothing is left for other pages."
+            )
+            self.message_user(request, words % {"needed": round(obj.least_spend)}, messages.WARNING)
 
     @admin.display(description=_("fetches a day"))
     def spending(self, row: Team) -> str:

@@ -15,10 +15,11 @@ from monitoring.scheduling.core import (
     loosened,
     observe,
     plan,
+    rate_range,
     retry_days,
     solve_price,
 )
-from monitoring.scheduling.hosts import host_factor, host_factors, host_load
+from monitoring.scheduling.hosts import fitting_gap_s, fitting_promise_s, host_factor, host_factors, host_load
 from monitoring.scheduling.overdue import LATE_DAYS, Overdue, is_savable, order_overdue
 
 __all__ = [
@@ -30,6 +31,8 @@ __all__ = [
     "Terms",
     "chance_of_change",
     "fitted_prior",
+    "fitting_gap_s",
+    "fitting_promise_s",
     "hash01",
     "host_factor",
     "host_factors",
@@ -40,6 +43,7 @@ __all__ = [
     "observe",
     "order_overdue",
     "plan",
+    "rate_range",
     "retry_days",
     "solve_price",
     "trimmed",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, expm1, log1p, sqrt
+from math import exp, expm1, lgamma, log, log1p, sqrt
 from typing import NamedTuple
 
 _TINY_DAYS = 1e-6
@@ -176,6 +176,33 @@ def plan(rate: Rate, terms: Terms, price: float, u: float = 0.5, s: Settings = _
 def chance_of_change(rate: Rate, days: float) -> float:
     """Chance that at least one change comes within so many days."""
     return -expm1(-rate.a * log1p(max(days, 0.0) / rate.b))
+
+
+def rate_range(rate: Rate, *, share: float = 0.8) -> tuple[float, float]:
+    """Changes per day between which the rate lies with a chance of `share`, as much left out below as above."""
+    return _quantile(rate, (1 - share) / 2), _quantile(rate, (1 + share) / 2)
+
+
+def _quantile(rate: Rate, chance: float) -> float:
+    """The rate that is undercut with this chance, found by halving."""
+    low, high = 0.0, (rate.a + 12 * sqrt(rate.a) + 12) / rate.b
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _below(rate.a, middle * rate.b) < chance else (low, middle)
+    return (low + high) / 2
+
+
+def _below(a: float, x: float) -> float:
+    """The regularised lower incomplete gamma function by its series (DLMF 8.7.1); for the shapes here, 0.15 to 8."""
+    if x <= 0:
+        return 0.0
+    term = total = 1 / a
+    n = a
+    while term > total * 1e-12:
+        n += 1
+        term *= x / n
+        total += term
+    return min(total * exp(a * log(x) - x - lgamma(a)), 1.0)
 
 
 def loosened(rate: Rate, *, share: float = 1 / 3, s: Settings = _DEFAULTS) -> Rate:

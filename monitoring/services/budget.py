@@ -80,7 +80,7 @@ def set_budget(team: Team, budget: int | None, *, actor: Actor, now: datetime) -
         return False
     with transaction.atomic():
         far = before is None or budget is None or not before / EDIT <= budget <= before * EDIT
-        values = {"budget": budget, "trim": 1.0, "steady_at": now + SETTLING, "replan": far}
+        values = {"budget": budget, "trim": 1.0, "steady_at": now + SETTLING, "replan": far, "tokens": None}
         Team.objects.filter(pk=team.pk).update(**values)
         log_entry(actor, "budget", before, budget, team=team).save()
         PeriodicJob.objects.filter(name=JOB).update(next_at=now)
@@ -94,7 +94,7 @@ def set_counts(team: Team, counts: str, *, actor: Actor, now: datetime) -> bool:
     if before == counts:
         return False
     with transaction.atomic():
-        Team.objects.filter(pk=team.pk).update(budget_counts=counts, trim=1.0, steady_at=now + SETTLING)
+        Team.objects.filter(pk=team.pk).update(budget_counts=counts, trim=1.0, steady_at=now + SETTLING, tokens=None)
         log_entry(actor, "budget_counts", before, counts, team=team).save()
         PeriodicJob.objects.filter(name=JOB).update(next_at=now)
     team.budget_counts = counts

@@ -31,7 +31,7 @@ from monitoring.models import (
     Team,
 )
 from monitoring.scheduling.alarms import Event, Patience, Seen, after_look
-from monitoring.services import schedule
+from monitoring.services import purses, schedule
 from monitoring.services.alerts import promise_told
 from monitoring.services.heartbeat import ALIVE
 from monitoring.services.politeness import LONGEST_REST
@@ -73,6 +73,7 @@ def look(*, now: datetime) -> str:
     _add_full_hosts(found)
     _add_dear_teams(found)
     _write_states(found, now)
+    purses.count_waiting(schedule.due(now), now=now)
     events = _settle(found, now)
     return f"alarms={len(found)} events={events}" + (" after an outage" if outage else "")
 

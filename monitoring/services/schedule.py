@@ -36,6 +36,7 @@ from monitoring.scheduling import (
 )
 from monitoring.services import rates, rows, tallies
 from monitoring.services.politeness import ENOUGH_FAILURES, LONGEST_REST
+from monitoring.services.purses import Purses
 
 logger = logging.getLogger(__name__)
 
@@ -119,6 +120,7 @@ def _choose(now: datetime, limit: int, by_browser: bool | None) -> list[int]:
     """Ids of due monitors in order, within what their sites can take; their slots are reserved."""
     chosen: list[int] = []
     full: set[int] = set()
+    purses = Purses(now)
     wanted = due(now) if by_browser is None else due(now).filter(by_browser=by_browser)
     for _ in range(CLAIM_PASSES):
         open_rows = (
@@ -133,17 +135,22 @@ def _choose(now: datetime, limit: int, by_browser: bool | None) -> list[int]:
             .exclude(site_id__in=full)
             .exclude(pk__in=chosen)
         )
-        due_rows = _in_order(open_rows, limit - len(chosen), now)
+        due_rows = _in_order(purses.affordable(open_rows), limit - len(chosen), now)
+        paid = purses.within([pk for pk, _ in due_rows])
         by_site: dict[int, list[int]] = {}
         for pk, site_id in due_rows:
-            by_site.setdefault(site_id, []).append(pk)
+            if pk in paid:
+                by_site.setdefault(site_id, []).append(pk)
         places = _reserve_slots({site_id: len(ids) for site_id, ids in by_site.items()}, now)
         fitting = {pk for site_id, ids in by_site.items() for pk in ids[: places[site_id]]}
         full |= {site_id for site_id, ids in by_site.items() if places[site_id] < len(ids)}
-        chosen += [pk for pk, _ in due_rows if pk in fitting]
-        # A crowded site must not hide the others that are due behind it.
-        if len(chosen) >= limit or not full or not due_rows:
+        taken = [pk for pk, _ in due_rows if pk in fitting]
+        purses.pay(taken)
+        chosen += taken
+        # A crowded site, or a team that has spent all it may, must not hide the others that are due behind it.
+        if len(chosen) >= limit or not due_rows or (not full and len(paid) == len(due_rows)):
             break
+    purses.close()
     return chosen
 
 

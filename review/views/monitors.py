@@ -118,6 +118,7 @@ def monitor_page(request: HttpRequest, pk: int) -> HttpResponse:
                 monitor,
                 checks=sum(counts[name] for name in ("none", "noise", "content", "field")),
                 changes=counts["content"] + counts["field"],
+                over=min(now - monitor.created_at, history.YEAR),
             ),
             "broken": promises.broken_promise(monitor, now=now),
             "counts": counts,

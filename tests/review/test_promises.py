@@ -72,14 +72,17 @@ def test_how_often_a_page_changes_is_told_once_enough_is_known() -> None:
     known = make_monitor(rate_a=6.0, rate_b=54.0)
     young = make_monitor(rate_a=0.9, rate_b=10.0)
 
-    assert promises.rate_sentence(known, checks=71, changes=6) == (
-        "Substantive change about every 9 days (6 in 71 checks)."
+    over = timedelta(days=120)
+    assert promises.rate_sentence(known, checks=71, changes=6, over=over) == (
+        "Substantive change about every 9 days, most likely between 5 days and 17 days (6 in 71 checks over 120 days)."
     )
-    assert promises.rate_sentence(young, checks=1, changes=1) == (
-        "Too early to say how often it changes (1 in 1 check)."
+    assert promises.rate_sentence(young, checks=1, changes=1, over=over) == (
+        "Too early to say how often it changes (1 in 1 check over 120 days); it is planned like a typical page."
     )
-    assert promises.rate_sentence(young, checks=40, changes=0) == "No substantive change so far (0 in 40 checks)."
-    assert promises.rate_sentence(young, checks=0, changes=0) == ""
+    assert promises.rate_sentence(young, checks=40, changes=0, over=over) == (
+        "No substantive change so far (0 in 40 checks over 120 days)."
+    )
+    assert promises.rate_sentence(young, checks=0, changes=0, over=over) == ""
 
 
 def test_the_chance_is_that_of_the_whole_time_since_the_last_good_visit() -> None:
@@ -154,7 +157,7 @@ def test_the_monitor_page_says_when_why_how_often_and_what_was_missed(analyst: U
     assert "because it is promised at least that often" in page
     assert "Not read in time." in page
     assert "At least every 1 day is promised" in page
-    assert "No substantive change so far (0 in 1 check)." in page
+    assert "No substantive change so far (0 in 1 check over" in page
 
 
 def test_a_page_without_trouble_says_nothing_of_promises(analyst: User, sign_in: SignIn) -> None:

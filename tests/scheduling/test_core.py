@@ -17,6 +17,7 @@ from monitoring.scheduling.core import (
     hash01,
     observe,
     plan,
+    rate_range,
     retry_days,
     solve_price,
 )
@@ -191,3 +192,23 @@ def test_a_prior_stays_within_its_bounds_and_is_kept_where_nothing_was_seen() ->
     assert fitted_prior([], 5.0) == 5.0
     assert fitted_prior([(0.0, 100.0)] * 30, 5.0) == 180.0
     assert fitted_prior([(900.0, 1.0)] * 30, 5.0) == 0.25
+
+
+@pytest.mark.parametrize(
+    ("a", "low", "high"),
+    [
+        (2.0, 0.531812, 3.889720),
+        (6.0, 3.151898, 9.274674),
+        (0.5, 0.007895, 1.352772),
+    ],  # tables of chi squared with 2a degrees
+)
+def test_the_range_of_a_rate_is_that_of_its_gamma_distribution(a: float, low: float, high: float) -> None:
+    assert rate_range(Rate(a, 1.0)) == pytest.approx((low, high), abs=1e-5)
+    assert rate_range(Rate(a, 10.0)) == pytest.approx((low / 10, high / 10), abs=1e-6)
+
+
+@given(rate=RATES.filter(lambda rate: rate.a <= 8))
+def test_a_range_holds_its_mean_unless_it_is_very_skewed_and_is_in_order(rate: Rate) -> None:
+    low, high = rate_range(rate)
+    assert 0 <= low < high
+    assert rate.a < 0.3 or low < rate.a / rate.b < high
