@@ -77,8 +77,12 @@ def scores_over_time(
     height: int = 150,
     write: Callable[[float, int], str] = _plain,
     months: Sequence[tuple[datetime, str]] = (),
+    heights: Sequence[tuple[float, str]] | None = None,
 ) -> Chart:
-    """The chart of a monitor's checks. `cuts` are (since, cut) in order; the first holds from before the start."""
+    """The chart of a monitor's checks. `cuts` are (since, cut) in order; the first holds from before the start.
+
+    `heights` are the labelled lines where the axis isn't the score's own, as (share of the height, words).
+    """
     start = now - span
     inner = width - LEFT - RIGHT
 
@@ -93,7 +97,7 @@ def scores_over_time(
     for point in points:
         px, py = x(point.at), y(point.score)
         if point.current:
-            current = Mark("now", _n(px), _n(py), label=write(point.score, 2), d=_n(px - 9))
+            current = Mark("now", _n(px), _n(py), label=point.label or write(point.score, 2), d=_n(px - 9))
             continue
         shape = ""
         if point.kind == "approved":
@@ -107,13 +111,22 @@ def scores_over_time(
         path += f"M{_n(px)} {_n(y(cut))}" if index == 0 else f"H{_n(px)}V{_n(y(cut))}"
     if path:
         path += f"H{_n(width - RIGHT)}"
-    grid = [
-        Line(write(value, 2 if value % 0.5 else 1 if value % 1 else 0), _n(LEFT - 5), _n(y(value))) for value in GRID
-    ]
+    if heights is None:
+        heights = [(value, write(value, 2 if value % 0.5 else 1 if value % 1 else 0)) for value in GRID]
+    grid = [Line(words, _n(LEFT - 5), _n(y(value))) for value, words in heights]
     labels = [
         Line(text, _n(x(at)), _n(height - 4), "middle") for at, text in months if LEFT + 8 < x(at) < width - RIGHT - 8
     ]
     return Chart(width, height, marks, grid, labels, path, current, right=_n(width - RIGHT))
+
+
+BITS = 64
+BIT_LINES = (1, 4, 16, 64)
+
+
+def bit_height(bits: float) -> float:
+    """Where a distance stands on a chart's logarithmic axis, as a share of its height: 0 bits at 0, 64 at 1."""
+    return math.log2(1 + min(BITS, max(0.0, bits))) / math.log2(1 + BITS)
 
 
 @dataclass(frozen=True, slots=True)

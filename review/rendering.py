@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -21,6 +24,40 @@ type Json = Any
 MAX_CHANGED_BLOCKS = 400
 MAX_HTML_CHARS = 200_000
 OPS = ("equal", "added", "removed", "reworded", "rewritten", "moved_from", "moved_to")
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What a page adds to the bare diff: a pattern of key terms, and links at each place (`?d=HASH`, empty for none)."""
+
+    terms: re.Pattern[str] | None = None
+    permalink: str = ""
+
+
+BARE = Extras()
+_extras: ContextVar[Extras] = ContextVar("extras", default=BARE)
+
+
+@contextmanager
+def printing(extras: Extras) -> Iterator[None]:
+    """Diffs printed inside have these extras."""
+    token = _extras.set(extras)
+    try:
+        yield
+    finally:
+        _extras.reset(token)
+
+
+def _text(text: str) -> SafeString:
+    """Page text, escaped, with key terms marked."""
+    pattern = _extras.get().terms
+    if pattern is None:
+        return format_html("{}", text)
+    parts, at = [], 0
+    for match in pattern.finditer(text):
+        parts += [format_html("{}", text[at : match.start()]), format_html('<b class="term">{}</b>', match[0])]
+        at = match.end()
+    return joined([*parts, format_html("{}", text[at:])])
 
 
 # A run of hidden characters has one name; the letters that a run of tags spells follow the colon.
@@ -48,7 +85,7 @@ def _pieces(segments: Iterable[Sequence[str]], exact: int = 1) -> SafeString:
     parts: list[SafeString] = []
     for name, group in groupby(segments, key=lambda s: (s[2] if len(s) > 2 else "") if s[0] == "!" else None):
         run = [s[exact] if s[0] == "=" and len(s) == 4 else s[1] for s in group]
-        parts.append(format_html("{}", "".join(run)) if name is None else _chip("".join(run), name, len(run)))
+        parts.append(_text("".join(run)) if name is None else _chip("".join(run), name, len(run)))
     return joined(parts)
 
 
@@ -169,12 +206,28 @@ def _shell(block: dict[str, Json], css: str, gutter: SafeString, inner: SafeStri
     listed = " li" if block.get("tag") == "li" and "d" not in css.split() and "a" not in css.split() else ""
     listed += " out" if _rule(block) else ""
     return format_html(
-        '<div class="b {}{}"{}><span class="g" aria-hidden="true">{}</span><div class="t">{}</div></div>',
+        '<div class="b {}{}"{}><span class="g" aria-hidden="true">{}</span><div class="t">{}{}</div></div>',
         css,
         listed,
         attributes,
         gutter,
         inner,
+        _links(place),
+    )
+
+
+def _links(place: str) -> SafeString:
+    """At a changed place: its address to hand on, and its text to quote. Relative to the change's page."""
+    permalink = _extras.get().permalink
+    if not place or not permalink:
+        return SafeString("")
+    return format_html(
+        '<p class="at"><a href="{}#{}" data-copy-link>{}</a> <a href="quote/{}/" data-quote>{}</a></p>',
+        permalink,
+        place,
+        _("Link to this place"),
+        place[1:],
+        _("Quote"),
     )
 
 
@@ -358,7 +411,8 @@ def _print(
 def _pair_row(css: str, block: dict[str, Json], left: SafeString, right: SafeString) -> SafeString:
     place = anchor(block)
     attributes = format_html(' id="{}" data-place tabindex="-1"', place) if place else ""
-    return format_html('<div class="r {}{}"{}>{}{}</div>', css, " out" if _rule(block) else "", attributes, left, right)
+    out = " out" if _rule(block) else ""
+    return format_html('<div class="r {}{}"{}>{}{}{}</div>', css, out, attributes, left, right, _links(place))
 
 
 VOID = mark_safe('<div class="void"></div>')
@@ -448,6 +502,30 @@ SPLIT = {
 def split_html(document: dict[str, Json], *, spoken: bool = True, everything: bool = False) -> tuple[SafeString, bool]:
     """The diff in two columns, and whether it was cut at the bound."""
     return _print(document, SPLIT, spoken=spoken, everything=everything)
+
+
+def diff_text(document: dict[str, Json]) -> str:
+    """The diff as plain text, for files: a sign before each line, [-removed-] and {+added+} within one."""
+    lines: list[str] = []
+    for block in document.get("blocks", []):
+        op = str(block.get("op"))
+        if op == "fold":
+            lines.append(f"  ({int(block.get('count', 0))} unchanged)")
+        elif op == "rewritten":
+            lines += [f"- {_flat(block.get('before', []))}", f"+ {_flat(block.get('after', []))}"]
+        else:
+            sign = {"added": "+", "removed": "-", "equal": " ", "moved_from": "<", "moved_to": ">"}.get(op, "~")
+            marked = op in ("reworded", "moved_to")
+            lines.append(f"{sign} {_flat(block.get('segments', []), marked=marked)}")
+    return "\n".join(lines) + "\n"
+
+
+def _flat(segments: Iterable[Sequence[str]], *, marked: bool = False) -> str:
+    parts = []
+    for segment in segments:
+        side, text = _side(segment), str(segment[1])
+        parts.append({"-": f"[-{text}-]", "+": f"{{+{text}+}}"}.get(side, text) if marked else text)
+    return " ".join("".join(parts).split())
 
 
 # --- small print -------------------------------------------------------------------------------------------------

@@ -44,6 +44,8 @@ class Visit(models.Model):
     seen_at = models.DateTimeField()  # the newest heartbeat
     snapshot = models.ForeignKey(Snapshot, on_delete=models.SET_NULL, null=True, related_name="+")  # the new side
     version = models.PositiveIntegerField(default=0)
+    before = models.ForeignKey(Snapshot, on_delete=models.SET_NULL, null=True, related_name="+")  # of the visit before
+    before_at = models.DateTimeField(null=True)  # when that ended
 
     class Meta:
         verbose_name = _("visit of a person")

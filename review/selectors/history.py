@@ -35,6 +35,51 @@ def month_labels(*, now: datetime, span: timedelta) -> list[tuple[datetime, str]
     return labels
 
 
+@dataclass(frozen=True, slots=True)
+class Plotted:
+    """One check of a chart: both of its measures with their limits, and what people made of it."""
+
+    at: datetime
+    score: float | None
+    cut: float | None
+    distance: int | None
+    threshold: int | None
+    kind: str
+    current: bool = False
+
+
+def plotted(monitor: Monitor, *, now: datetime, span: timedelta = YEAR, current: Change | None = None) -> list[Plotted]:
+    """The monitor's comparisons that found a difference, oldest first, the newest CHART_POINTS of them; two queries."""
+    checks = (
+        monitor.checks.filter(
+            started_at__gte=now - span, score__isnull=False, outcome__in=[Outcome.NOISE, Outcome.CONTENT]
+        )
+        .order_by("-check_no")
+        .values_list("pk", "started_at", "score", "cut", "distance", "threshold", "outcome")[:CHART_POINTS]
+    )
+    states = dict(monitor.changes.filter(opened_at__gte=now - span).values_list("check_row_id", "state"))
+    found = []
+    for pk, at, score, cut, distance, threshold, outcome in reversed(checks):
+        kind = "noise"
+        if outcome == Outcome.CONTENT:
+            state = states.get(pk, "")
+            kind = state if state in ("approved", "dismissed") else "waiting"
+        is_current = current is not None and current.check_row_id == pk
+        found.append(Plotted(at, score, cut, distance, threshold, kind, is_current))
+    return found
+
+
+def _steps(
+    values: Sequence[tuple[datetime, float | None]], otherwise: float, start: datetime
+) -> list[tuple[datetime, float]]:
+    """Where a limit took a new value."""
+    steps: list[tuple[datetime, float]] = []
+    for at, value in values:
+        if value is not None and (not steps or steps[-1][1] != value):
+            steps.append((at, value))
+    return steps or [(start, otherwise)]
+
+
 def chart_of(
     monitor: Monitor,
     *,
@@ -43,38 +88,44 @@ def chart_of(
     current: Change | None = None,
     width: int = 264,
     height: int = 150,
+    rows: Sequence[Plotted] | None = None,
 ) -> charts.Chart:
     """The monitor's scores over time, the cut in force as a step, this change ringed."""
-    checks = (
-        monitor.checks.filter(
-            started_at__gte=now - span, score__isnull=False, outcome__in=[Outcome.NOISE, Outcome.CONTENT]
-        )
-        .order_by("-check_no")
-        .values_list("pk", "started_at", "score", "outcome", "cut")[:CHART_POINTS]
-    )
-    states = dict(monitor.changes.filter(opened_at__gte=now - span).values_list("check_row_id", "state"))
-    points = []
-    cuts: list[tuple[datetime, float]] = []
-    for pk, at, score, outcome, cut in reversed(checks):
-        kind = "noise"
-        if outcome == Outcome.CONTENT:
-            state = states.get(pk, "")
-            kind = state if state in ("approved", "dismissed") else "waiting"
-        is_current = current is not None and current.check_row_id == pk
-        points.append(charts.Point(at, score or 0.0, kind, current=is_current))
-        if cut is not None and (not cuts or cuts[-1][1] != cut):
-            cuts.append((at, cut))
-    if not cuts:
-        cuts = [(now - span, monitor.effective_cut)]
+    rows = plotted(monitor, now=now, span=span, current=current) if rows is None else rows
+    points = [charts.Point(row.at, row.score or 0.0, row.kind, current=row.current) for row in rows]
     return charts.scores_over_time(
         points,
-        cuts=cuts,
+        cuts=_steps([(row.at, row.cut) for row in rows], monitor.effective_cut, now - span),
         now=now,
         span=span,
         width=width,
         height=height,
         write=wording.decimal,
         months=month_labels(now=now, span=span),
+    )
+
+
+def distance_chart_of(
+    monitor: Monitor, rows: Sequence[Plotted], *, now: datetime, span: timedelta = YEAR
+) -> charts.Chart | None:
+    """The same checks by distance in bits on a logarithmic axis, the threshold as a step; None where none has one."""
+    measured = [row for row in rows if row.distance is not None]
+    if not measured:
+        return None
+    points = [
+        charts.Point(
+            row.at, charts.bit_height(row.distance or 0), row.kind, label=str(row.distance), current=row.current
+        )
+        for row in measured
+    ]
+    steps = _steps([(row.at, row.threshold) for row in measured], monitor.effective_threshold, now - span)
+    return charts.scores_over_time(
+        points,
+        cuts=[(at, charts.bit_height(bits)) for at, bits in steps],
+        now=now,
+        span=span,
+        months=month_labels(now=now, span=span),
+        heights=[(charts.bit_height(bits), str(bits)) for bits in charts.BIT_LINES],
     )
 
 

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -22,12 +23,12 @@ from django.views.decorators.http import require_GET
 
 from monitoring import storage
 from monitoring.models import Change, Monitor, Snapshot
-from review import explaining, field_words, frames, rendering, roles, rows, sentences, wording
+from review import explaining, field_words, frames, key_terms, rendering, roles, rows, sentences, warc, wording
 from review.middleware import preferences_of
-from review.models import Verdict
+from review.models import KeyTerms, Verdict
 from review.selectors import history, queue
-from review.services import verdicts
-from review.views import moments
+from review.services import assignments, presence, verdicts
+from review.views import compare, moments, places
 from review.views.access import change_or_404
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ VIEWS = ("prior", "split", "rendered", "fields")
 
 def address_of(pk: int, *, list_query: str = "", view: str = "") -> str:
     """A change's address within the list it was opened from."""
-    query = urlencode([(k, v) for k, v in (("view", view), ("in", list_query)) if v and v != "prior"])
+    query = urlencode([(k, v) for k, v in (("view", view), ("in", list_query)) if v])
     return reverse("change", args=[pk]) + (f"?{query}" if query else "")
 
 
@@ -54,6 +55,7 @@ def _views(change: Change, current: str, list_query: str, *, rendered: bool) -> 
             "label": words[name],
             "address": address_of(change.pk, list_query=list_query, view=name),
             "current": name == current,
+            "name": name,
         }
         for name in VIEWS
         if name != "rendered" or rendered
@@ -153,6 +155,9 @@ def decision_context(request: HttpRequest, change: Change, wanted: queue.Filter,
         "form_key": uuid.uuid4().hex,
         "shown_at": f"{now.timestamp():.3f}",
         "suggested": suggested,
+        "colleagues": [
+            (person.pk, roles.display_name(person)) for person in assignments.people_for(user) if person.pk != user.pk
+        ],
         "dismiss_reasons": [(r.value, r.label, n) for n, r in enumerate(verdicts.DISMISS_REASONS, start=1)],
         "snoozes": moments.snooze_choices(now),
         "last": last,
@@ -162,6 +167,75 @@ def decision_context(request: HttpRequest, change: Change, wanted: queue.Filter,
     }
 
 
+def _view_of(request: HttpRequest, change: Change, *, rendered: bool) -> str:
+    """The view that was asked for, else the one chosen last for this type of page; it is remembered with the session."""
+    chosen = request.session.get("views", {})
+    key = str(change.monitor.page_type_id)
+    asked = request.GET.get("view", "")
+    if asked in VIEWS and chosen.get(key, "prior") != asked:
+        request.session["views"] = chosen | {key: asked}
+    view = asked if asked in VIEWS else chosen.get(key, "prior")
+    return view if view in VIEWS and (view != "rendered" or rendered) else "prior"
+
+
+def _charts(change: Change, now: datetime) -> dict[str, Any]:
+    """What this monitor showed over a year: scores, distances, and what stands out of the noise as a table."""
+    rows_ = history.plotted(change.monitor, now=now, current=change)
+    told = {
+        "approved": Change.State.APPROVED.label, "dismissed": Change.State.DISMISSED.label, "waiting": _("waiting"),
+    }  # fmt: skip
+    return {
+        "chart": history.chart_of(change.monitor, now=now, current=change, rows=rows_),
+        "distance_chart": history.distance_chart_of(change.monitor, rows_, now=now),
+        "chart_rows": [
+            {
+                "at": row.at,
+                "score": wording.decimal(row.score or 0.0, 2),
+                "distance": "–" if row.distance is None else row.distance,
+                "kind": told[row.kind],
+            }
+            for row in reversed(rows_)
+            if row.kind in told
+        ][:20],
+        "noise_rows": sum(row.kind == "noise" for row in rows_),
+    }
+
+
+def _terms_of(change: Change) -> list[str]:
+    found = KeyTerms.objects.filter(team=change.monitor.team_id).first()
+    return found.listed if found else []
+
+
+def _looking(request: HttpRequest, change: Change, now: datetime) -> dict[str, Any]:
+    """Who else looks, what is new since the person's last visit, and whether a link was made for an older diff.
+
+    A page fetched ahead is not looked at yet; our script says so, and sends a heartbeat once it is shown.
+    """
+    user = cast("User", request.user)
+    last = None
+    if request.headers.get("X-Tideline") != "ahead":
+        last = presence.arrive(user, change, now=now)
+    asked = request.GET.get("d", "")
+    return {
+        "permalink": places.permalink(change),
+        "printed_at": now,
+        "here": places.presence_words(user, change),
+        "last_seen": last.at if last else None,
+        "since_address": compare.address_of(change.monitor_id, last.snapshot, change.new_id or 0) if last else "",
+        "old_link": bool(asked) and not change.diff_hash.startswith(asked),
+    }
+
+
+def _links(document: dict[str, Any]) -> list[dict[str, str]]:
+    """Link targets that changed, as old and new."""
+    return [
+        {"old": rendering.plain(block.get("segments") or block.get("before", []), "-") if block["op"] != "added" else "",
+         "new": rendering.plain(block.get("segments") or block.get("after", []), "+") if block["op"] != "removed" else ""}
+        for block in document.get("blocks", [])
+        if block.get("surface") == "link" and block.get("op") in ("added", "removed", "reworded", "rewritten")
+    ]  # fmt: skip
+
+
 @require_GET
 def change_page(request: HttpRequest, pk: int) -> HttpResponse:
     """One change with its evidence."""
@@ -169,18 +243,18 @@ def change_page(request: HttpRequest, pk: int) -> HttpResponse:
     change = change_or_404(request, pk)
     wanted = queue.Filter.read_query(request.GET.get("in", ""))
     list_query = wanted.query()
-    rendered = bool(change.new and change.prior.screenshot_id and change.new.screenshot_id)
-    view = request.GET.get("view", "prior")
-    if view not in VIEWS or (view == "rendered" and not rendered):
-        view = "prior"
+    rendered = change.new is not None
+    view = _view_of(request, change, rendered=rendered)
     document: dict[str, Any] = change.diff if isinstance(change.diff, dict) else {}
     preferences = preferences_of(request)
     everything = request.GET.get("all") == "1"
+    terms = _terms_of(change)
     printed, cut_short = "", False
-    if view == "split":
-        printed, cut_short = rendering.split_html(document, spoken=preferences.spoken_marks, everything=everything)
-    elif view == "prior":
-        printed, cut_short = rendering.diff_html(document, spoken=preferences.spoken_marks, everything=everything)
+    with rendering.printing(rendering.Extras(key_terms.pattern_of(terms), f"?d={change.diff_hash[:12]}")):
+        if view == "split":
+            printed, cut_short = rendering.split_html(document, spoken=preferences.spoken_marks, everything=everything)
+        elif view == "prior":
+            printed, cut_short = rendering.diff_html(document, spoken=preferences.spoken_marks, everything=everything)
     standing = verdicts.standing_verdict(change.pk) if change.state in ("approved", "dismissed") else None
     data: dict[str, Any] = {
         "section": "queue",
@@ -201,12 +275,10 @@ def change_page(request: HttpRequest, pk: int) -> HttpResponse:
         "has_text_change": bool(change.places or change.added or change.removed or document.get("moved")),
         "diff": printed,
         "cut_short": cut_short,
-        "all_address": address_of(change.pk, list_query=list_query, view=view)
-        + ("&" if list_query or view != "prior" else "?")
-        + "all=1",
+        "all_address": address_of(change.pk, list_query=list_query, view=view) + "&all=1",
         "flags": rows.flags_of(change),
         "reasons": explaining.sentences(change.reasons),
-        "chart": history.chart_of(change.monitor, now=now, current=change),
+        **_charts(change, now),
         "evidence": _evidence(change),
         "prior_frame": _frame(request, change, change.prior, "-"),
         "new_frame": _frame(request, change, change.new, "+"),
@@ -228,13 +300,20 @@ def change_page(request: HttpRequest, pk: int) -> HttpResponse:
             for v in Verdict.objects.filter(change=change, action="second").select_related("actor")
         ],
         "language": get_language(),
+        "terms": terms,
+        "terms_found": key_terms.found_in(document, terms),
+        "may_set_terms": roles.may_calibrate(request.user),
+        **_looking(request, change, now),
         "decider": roles.may_decide(request.user),
     }
     if view == "rendered":
+        data["place_numbers"] = range(1, int(document.get("places") or 0) + 1)
         data["shots"] = _shots(change)
+        data["over"] = _overlay(request, data["shots"])
     if view == "fields":
         data["fields"] = history.field_rows(change.prior.fields or {}, (change.new.fields if change.new else {}) or {})
         data["headers"] = _header_rows(change)
+        data["links"] = _links(document)
         data["redirects"] = (_redirects(change.prior), _redirects(change.new))
     if data["decider"]:
         data.update(decision_context(request, change, wanted, now))
@@ -299,16 +378,22 @@ def evidence(request: HttpRequest, pk: int) -> HttpResponse:
         ],
     }
     buffer = io.BytesIO()
+    captures: list[tuple[Snapshot, bytes]] = []
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as bundle:
         bundle.writestr("change.json", json.dumps(facts, ensure_ascii=False, indent=1, default=str))
+        bundle.writestr("diff.txt", rendering.diff_text(change.diff if isinstance(change.diff, dict) else {}))
         for name, snapshot in (("prior.bin", change.prior), ("new.bin", change.new)):
             if snapshot is not None:
                 try:
-                    bundle.writestr(name, storage.get(snapshot.payload))
+                    body = storage.get(snapshot.payload)
                 except storage.StorageError as error:
                     bundle.writestr(
                         f"{name}.missing.txt", f"The stored bytes could not be read: {type(error).__name__}\n"
                     )
+                else:
+                    bundle.writestr(name, body)
+                    captures.append((snapshot, body))
+        bundle.writestr("captures.warc", warc.warc(captures, software=f"Tideline {settings.VERSION}"))
     response = HttpResponse(buffer.getvalue(), content_type="application/octet-stream")
     response["Content-Disposition"] = f'attachment; filename="tideline-change-{change.pk}.zip"'
     return response
@@ -353,18 +438,39 @@ def _picture(snapshot: Snapshot | None, kind: str) -> HttpResponse:
     return response
 
 
+SHOWINGS = ("beside", "before", "after", "over", "slider")
+
+
+def _overlay(request: HttpRequest, shots: list[dict[str, Any]]) -> dict[str, Any]:
+    """How the pictures are shown, as tabs that are links: beside each other, one alone, laid over, or half and half."""
+    words = {
+        "beside": _("Beside each other"), "before": _("Before"), "after": _("After"), "over": _("Laid over each other"),
+        "slider": _("Half and half"),
+    }  # fmt: skip
+    shown = request.GET.get("shots", "")
+    shown = shown if shown in SHOWINGS and len(shots) == 2 else "beside"
+    query = request.GET.copy()
+    tabs = []
+    for name in SHOWINGS if len(shots) == 2 else ():
+        query["shots"] = name
+        query["view"] = "rendered"
+        tabs.append({"label": words[name], "address": f"?{query.urlencode()}#shots", "current": name == shown})
+    return {"shown": shown, "tabs": tabs}
+
+
 def _shots(change: Change) -> list[dict[str, Any]]:
     """Both sides' pictures as the page shows them: a small one where there is one, and what the large one lacks."""
     found = []
-    for snapshot, label, alt in (
-        (change.prior, _("Before"), _("Screenshot before")),
-        (change.new, _("After"), _("Screenshot after")),
+    for name, snapshot, label, alt in (
+        ("before", change.prior, _("Before"), _("Screenshot before")),
+        ("after", change.new, _("After"), _("Screenshot after")),
     ):
-        if snapshot is None:
+        if snapshot is None or not snapshot.screenshot_id:
             continue
         full = reverse("picture", args=[snapshot.pk, "screenshot"])
         found.append(
             {
+                "name": name,
                 "label": label,
                 "alt": alt,
                 "full": full,

@@ -18,9 +18,9 @@ from django.views.decorators.http import require_POST
 
 from monitoring.models import Change
 from review import context, roles, wording
-from review.models import Assignment, Note, Verdict
+from review.models import Note, Verdict
 from review.selectors import queue
-from review.services import verdicts
+from review.services import assignments, verdicts
 from review.views import moments, parameters
 from review.views.access import change_or_404, deciding, wants_json
 from review.views.change import address_of, toast_context
@@ -227,10 +227,17 @@ def _undo_last(request: HttpRequest, user: User, now: datetime) -> HttpResponse:
 def _assign(request: HttpRequest, change: Change, user: User, detail: str) -> HttpResponse:
     here = address_of(change.pk, list_query=queue.Filter.read_query(request.POST.get("in", "")).query())
     if detail == "nobody":
-        Assignment.objects.filter(change=change).delete()
+        assignments.assign([change], to=None, by=user)
         return _answer(request, words=_("Assigned to nobody."), address=here)
-    Assignment.objects.update_or_create(change=change, defaults={"assignee": user, "assigned_by": user})
-    return _answer(request, words=_("Assigned to you."), address=here)
+    if detail in ("", "me"):
+        assignments.assign([change], to=user, by=user)
+        return _answer(request, words=_("Assigned to you."), address=here)
+    person = next((p for p in assignments.people_for(user) if str(p.pk) == detail), None)
+    if person is None:
+        return HttpResponseBadRequest(_("Nobody of your teams is called that."))
+    if not assignments.assign([change], to=person, by=user):
+        return _answer(request, words=_("Nothing to assign: it is theirs, or not of their team."), address=here)
+    return _answer(request, words=_("Assigned to %(name)s.") % {"name": roles.display_name(person)}, address=here)
 
 
 @require_POST

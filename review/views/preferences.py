@@ -117,3 +117,12 @@ def theme(request: HttpRequest) -> HttpResponse:
     own.theme = wanted if wanted in ("light", "dark") else ("light" if own.theme == "dark" else "dark")
     own.save()
     return HttpResponseRedirect(safe_next(request, reverse("today")))
+
+
+@require_POST
+def keys(request: HttpRequest) -> HttpResponse:
+    """The switch for single-key shortcuts, from the list of keys."""
+    Preferences.objects.update_or_create(
+        user=cast("User", request.user), defaults={"single_keys": request.POST.get("keys") == "on"}
+    )
+    return HttpResponseRedirect(safe_next(request, reverse("preferences")))

@@ -28,27 +28,66 @@ const go = (index, { focus = true, smooth = true } = {}) => {
 const begin = () => {
   at = 0;
   painted = performance.now();
-  const first = places()[0];
+  stay();
+  const list = places();
+  const wanted = list.findIndex((place) => `#${place.id}` === location.hash);
+  if (wanted >= 0) return go(wanted, { smooth: false });
+  const first = list[0];
   if (!first) return;
   first.classList.add("now");
   const box = first.getBoundingClientRect();
-  if (box.bottom > innerHeight - 90) go(0, { focus: false, smooth: false });
+  if (box.bottom > innerHeight - 90) reveal(first, box);
   // The page put the focus here, nobody's key did: the tint says so, the outline waits for a key.
   first.classList.add("landed");
   first.addEventListener("blur", () => first.classList.remove("landed"), { once: true });
   first.focus({ preventScroll: true });
   for (const frame of all("iframe[data-follow]")) frame.addEventListener("load", follow, { once: true });
 };
+// As little as brings the place (or the beginning of a long one) into view: what stands above it stays readable.
+const reveal = (place, box) => {
+  const bars = 48 + 56 + 24;
+  const room = innerHeight - 90 - bars;
+  scrollBy({ top: box.height < room ? box.bottom - (innerHeight - 90) : box.top - bars, behavior: "instant" });
+};
 document.addEventListener("click", (event) => {
   const step = event.target.closest("[data-go]");
   if (step) go(at + Number(step.dataset.go));
+  const to = event.target.closest("[data-go-to]");
+  if (to) { event.preventDefault(); go(Number(to.dataset.goTo) - 1); }
+  const link = event.target.closest("[data-copy-link]");
+  if (link && navigator.clipboard) { event.preventDefault(); copy(link.href, toasts().dataset.link); }
+  const quote = event.target.closest("[data-quote]");
+  if (quote && navigator.clipboard) {
+    event.preventDefault();
+    fetch(quote.href).then((answer) => answer.text()).then((text) => copy(text, toasts().dataset.quoted)).catch(() => location.assign(quote.href));
+  }
 });
+const copy = async (text, words) => { await navigator.clipboard.writeText(text); say(words); };
+
+// --- who else looks: a heartbeat while the page is seen --------------------------------------------------------------
+const stay = async () => {
+  const line = find("[data-here]");
+  const token = find("#decide input[name=csrfmiddlewaretoken]")?.value;
+  if (!line || !token || document.hidden) return;
+  const body = new URLSearchParams({ csrfmiddlewaretoken: token, diff_hash: find("#decide input[name=diff_hash]").value });
+  try {
+    const answer = await fetch(line.dataset.here, { method: "POST", body, headers: { "X-Tideline": "script" } });
+    if (!answer.ok || !line.isConnected) return;
+    const { here, moved } = await answer.json();
+    line.hidden = !here;
+    find("[data-here-words]", line).textContent = here;
+    const notice = find("[data-moved]");
+    if (notice && moved) { notice.hidden = false; find("[data-moved-words]", notice).textContent = moved; }
+  } catch { /* offline: the next beat tells */ }
+};
+setInterval(stay, 20_000);
+document.addEventListener("visibilitychange", stay);
 
 // --- the next change, fetched ahead --------------------------------------------------------------------------
 let ahead = { address: "", page: null, at: 0 };
 const FRESH_MS = 600_000;
 const load = async (address) => {
-  const answer = await fetch(address, { headers: { Accept: "text/html" } });
+  const answer = await fetch(address, { headers: { Accept: "text/html", "X-Tideline": "ahead" } });
   if (!answer.ok || answer.redirected) throw new Error("not a change");
   return new DOMParser().parseFromString(await answer.text(), "text/html");
 };
@@ -80,10 +119,12 @@ addEventListener("popstate", () => location.reload());
 
 // --- toasts ----------------------------------------------------------------------------------------------------
 const toasts = () => find("[data-toasts]");
+const clear = () => toasts().querySelectorAll(":scope > :not(.bad)").forEach((old) => old.remove()); // what isn't saved stays
 const put = (html) => {
   const holder = document.createElement("template");
   holder.innerHTML = html;
-  toasts().replaceChildren(holder.content);
+  clear();
+  toasts().append(holder.content);
 };
 const say = (words) => {
   const toast = document.createElement("div");
@@ -91,27 +132,17 @@ const say = (words) => {
   const text = document.createElement("span");
   text.textContent = words;
   toast.append(text);
-  toasts().replaceChildren(toast);
+  clear();
+  toasts().append(toast);
 };
 const waiting = (count) => all("[data-waiting]").forEach((place) => { place.textContent = count; });
 
 // --- verdicts --------------------------------------------------------------------------------------------------
+// The frame keeps it, tells it on every page, and sends it again.
 const failed = (form, body, title, address) => {
-  const notice = document.createElement("div");
-  notice.className = "notice bad";
-  const text = document.createElement("p");
-  text.textContent = form.dataset.failed.replace("%(page)s", title);
-  const again = document.createElement("button");
-  again.className = "btn small";
-  again.type = "button";
-  again.textContent = form.dataset.again;
-  again.addEventListener("click", () => { notice.remove(); post(form, body, title, address); });
-  const open = document.createElement("a");
-  open.className = "btn small quiet";
-  open.href = address;
-  open.textContent = form.dataset.open;
-  notice.append(text, again, open);
-  toasts().append(notice);
+  const kept = new URLSearchParams([...body].filter(([name]) => name !== "csrfmiddlewaretoken"));
+  const detail = { key: kept.get("key") || crypto.randomUUID(), action: form.action, body: kept.toString(), title, address };
+  document.dispatchEvent(new CustomEvent("tideline:unsent", { detail }));
 };
 const send = async (form, body) => {
   try {
@@ -148,7 +179,7 @@ document.addEventListener("submit", async (event) => {
     if (form.dataset.sent) return;
     const body = new FormData(form, button);
     body.set("seconds", ((performance.now() - painted) / 1000).toFixed(2));
-    const [title, here] = [document.title.split(" · ")[0], location.href];
+    const [title, here] = [form.dataset.title, location.href];
     if (what === "undo") {
       const toast = find("[data-toasts] [data-verdict]");
       if (toast) body.set("verdict", toast.dataset.verdict);

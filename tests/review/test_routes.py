@@ -34,6 +34,9 @@ ROUTES: dict[str, str] = {
     "change": TEAM,
     "decide": DECIDE,
     "note": DECIDE,
+    "here": DECIDE,
+    "key_terms": LEAD,
+    "quote": TEAM,
     "evidence": TEAM,
     "screenshot": TEAM,
     "picture": TEAM,
@@ -42,6 +45,7 @@ ROUTES: dict[str, str] = {
     "monitor": TEAM,
     "check_now": DECIDE,
     "calibrate_monitor": LEAD,
+    "compare": TEAM,
     "vantages": LEAD,
     "sites": OWN,
     "fleet": OWN,
@@ -54,6 +58,7 @@ ROUTES: dict[str, str] = {
     "calibration_propose": LEAD,
     "calibration_apply": LEAD,
     "preferences": OWN,
+    "keys": OWN,
     "theme": OWN,
     "language": OPEN,
     "remove_sample": ADMIN,
@@ -68,7 +73,7 @@ ROUTES: dict[str, str] = {
 }
 # On other pages: Django's admin has a permission model and tests of its own; the sample pages and probes are public.
 ELSEWHERE = {"admin", "sample-page", "unnamed admin/login/"}
-POST_ONLY = {"bulk", "undo_batch", "save_view", "decide", "note", "give_reason", "check_now", "calibrate_monitor", "calibration_propose", "calibration_apply", "theme", "language", "remove_sample"}  # fmt: skip
+POST_ONLY = {"bulk", "undo_batch", "save_view", "decide", "note", "here", "key_terms", "keys", "give_reason", "check_now", "calibrate_monitor", "calibration_propose", "calibration_apply", "theme", "language", "remove_sample"}  # fmt: skip
 # With a fresh database these have nothing to show.
 EMPTY = {"screenshot", "picture"}
 
@@ -119,6 +124,7 @@ def address(name: str, world: World) -> str:
     """The address of a route in this world."""
     arguments: dict[str, list[object]] = {
         "change": [world.change], "decide": [world.change], "note": [world.change], "evidence": [world.change],
+        "here": [world.change], "key_terms": [world.change], "quote": [world.change, 1], "compare": [world.monitor],
         "screenshot": [world.change, "prior"], "picture": [Change.objects.get(pk=world.change).prior_id, "screenshot"], "give_reason": [world.verdict], "monitor": [world.monitor],
         "check_now": [world.monitor], "calibrate_monitor": [world.monitor], "vantages": [world.monitor], "calibration": [world.slug], "calibration_propose": [world.slug],
         "calibration_apply": [world.slug], "password_reset_confirm": ["x", "y-z"], "digest-stop": ["forged"],
@@ -158,7 +164,7 @@ def test_another_teams_object_is_not_there(name: str, world: World, outsider: Us
     assert call(sign_in(outsider), name, world) == 404
 
 
-@pytest.mark.parametrize("name", ["decide", "note", "give_reason", "check_now"])
+@pytest.mark.parametrize("name", ["decide", "note", "here", "give_reason", "check_now"])
 def test_another_teams_object_cannot_be_changed(name: str, world: World, outsider: User, sign_in: SignIn) -> None:
     assert call(sign_in(outsider), name, world) == 404
 
