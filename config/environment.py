@@ -22,11 +22,20 @@ class EnvironmentProblem(SystemExit):
 def text(name: str, default: str = "") -> str:
     """The variable's value, or the content of the file that NAME_FILE points to."""
     if path := os.environ.get(f"{name}_FILE"):
+        _files[f"{name}_FILE"] = Path(path)
         try:
             return Path(path).read_text(encoding="utf-8").strip()
         except OSError as error:
             raise EnvironmentProblem(f"{name}_FILE", f"cannot be read: {error.strerror}") from error
     return os.environ.get(name, default)
+
+
+_files: dict[str, Path] = {}
+
+
+def files_read() -> dict[str, Path]:
+    """The files that values were asked of so far, by the variable that named them."""
+    return dict(_files)
 
 
 def flag(name: str, *, default: bool) -> bool:
@@ -155,7 +164,7 @@ class Secrets:
 
     def __init__(self, prefix: str, file: str = "") -> None:
         self._prefix = prefix
-        self._file = file
+        self.file = file
 
     def __repr__(self) -> str:
         return f"<secrets {self._prefix}*>"
@@ -181,8 +190,8 @@ class Secrets:
         return [host.lower() for host in words(f"{self._prefix}{name}_HOSTS")]
 
     def _lines(self) -> dict[str, str]:
-        if not self._file:
+        if not self.file:
             return {}
-        lines = Path(self._file).read_text(encoding="utf-8").splitlines()
+        lines = Path(self.file).read_text(encoding="utf-8").splitlines()
         pairs = (line.partition("=") for line in lines if "=" in line and not line.lstrip().startswith("#"))
         return {name.strip(): value.strip() for name, _, value in pairs}

@@ -44,6 +44,8 @@ from monitoring.fetching.steps import Do, Step
 
 logger = logging.getLogger(__name__)
 
+RAN = "browser ran %s"  # what is said of a browser that had to be started with less than it should have
+
 _NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome")
 _OWN_BROWSERS = (
     ".cache/ms-playwright/chromium-*/chrome-linux*/chrome",
@@ -332,7 +334,7 @@ class _Child:
         if answer.facts.get("reason") == "renderer-failed":
             logger.warning("renderer failed said=%r", self._said()[:1000])
         if answer.facts.get("remark"):
-            logger.warning("browser ran %s", answer.facts["remark"])
+            logger.warning(RAN, answer.facts["remark"])
         return answer
 
     def _said(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import redis
 from django.conf import settings
 from redis.backoff import NoBackoff
@@ -48,6 +50,21 @@ def round_trip(timeout_s: float = TIMEOUT_S) -> None:
         found = client.getdel(key)
     if found != word.encode():
         raise ValueError(f"got {found!r} back")
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What Redis tells of itself; the policy is empty where it does not."""
+
+    version: str
+    policy: str
+
+
+def facts(timeout_s: float = TIMEOUT_S) -> Facts:
+    """Redis' version and what it does when memory is short. Raises `redis.RedisError`."""
+    with _client(timeout_s) as client:
+        server, memory = client.info("server"), client.info("memory")
+    return Facts(str(server.get("redis_version", "")), str(memory.get("maxmemory_policy", "")))
 
 
 def _client(timeout_s: float) -> redis.Redis:

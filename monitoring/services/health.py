@@ -87,6 +87,11 @@ def away(why: str, *, now: datetime) -> Health:
     return Health(now, (Finding("database", State.PROBLEM, why), *rest))
 
 
+def look(name: str, *, now: datetime) -> Finding:
+    """The finding of one part; KeyError for an unknown name."""
+    return _guarded(name, _LOOKS[name], now)
+
+
 type Look = Callable[[datetime], tuple[State, str]]
 
 

@@ -265,7 +265,10 @@ CONNECTS = {
     "monitoring/fetching/faults.py": {"open_connection"},  # once more to an address judged before, for a certificate
     "monitoring/fetching/resolver.py": {"getaddrinfo"},
     "monitoring/services/egress.py": {"getaddrinfo"},  # this machine's own name
+    "monitoring/services/doctor/machine.py": {"getaddrinfo"},  # whether names are known; nothing is connected to
+    "monitoring/services/doctor/outside.py": {"SMTP", "smtplib"},  # the mail server that the deployment names
     "monitoring/services/outbox.py": {"smtplib"},  # its errors; mail goes to the server that the deployment names
+    "monitoring/storage/s3.py": {"boto3", "botocore"},  # the storage service that the deployment names
     "monitoring/management/commands/run.py": {"socket"},  # whether the web server's port is free
 }
 OPENERS = {
