@@ -8,7 +8,7 @@ JOBS ?= 4
 RENDERS ?= 1000
 
 .DEFAULT_GOAL := help
-.PHONY: help run test unit lint format types bench soak eval calibrate-sim fit-detector screenshots messages lock setup-base setup-dev setup-bench clean
+.PHONY: help run test unit lint format types bench soak eval calibrate-sim silence-sim fit-detector screenshots messages lock setup-base setup-dev setup-bench clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)$$/  make \1|\2/' | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
@@ -54,6 +54,9 @@ eval: setup-bench ## score the detector and the main-content rule on the shared 
 
 calibrate-sim: setup-bench ## calibration from wrong cuts, with a scripted analyst; on real pages too where they are at hand
 	@$(PY) -m tests.calibrating.simulation.figures
+
+silence-sim: setup-dev ## fleets whose sites begin to serve a stale copy, and fleets that never do
+	@$(PY) -m tests.calibrating.simulation.silence
 
 fit-detector: setup-bench ## fit the weights of the substance score on labelled pairs
 	@$(PY) -m tests.evaluation.fit

@@ -128,6 +128,9 @@ periodic(
     when="monitoring.services.refetch.any_browser_first_look",
     kind=WorkerClass.BROWSER,
 )
+periodic("site-days", 300, "monitoring.services.watching.fold", when="monitoring.services.watching.anything_new")
+periodic("site-alarms", 3_600, "monitoring.services.watching.look")
+periodic("forget-site-days", 86_400, "monitoring.services.watching.forget")
 periodic("lost-calibrations", 900, "monitoring.services.refetch.give_up")
 periodic("lost-comparisons", 300, "monitoring.services.comparisons.give_up")
 periodic("mend-plans", 3_600, "monitoring.services.schedule.mend_plans")

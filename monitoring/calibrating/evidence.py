@@ -10,6 +10,7 @@ from monitoring.detection.judgement import FAR_SHARE, is_content
 
 ALONE_SHARE = 0.05  # so many of the approvals, or one, may be a group that stands apart
 ALONE_BELOW = 0.7  # and all of it scores below this share of the next approval
+DEEP_SHARE = 0.5  # of the cut: an approved audit sample below that asks for a second opinion too
 SHORT_WORDS = 120
 BITS = 64
 SHINGLE = 3
@@ -84,14 +85,16 @@ class Approvals:
         return self.firm + self.pending
 
 
-def approvals(samples: Sequence[Sample]) -> Approvals:
-    """The approvals among some samples, sorted by how they bind.
+def approvals(samples: Sequence[Sample], cut: float) -> Approvals:
+    """The approvals among some samples, sorted by how they bind beside the cut in force.
 
-    Only an approval that stands apart and was contradicted by another person gives way. A second opinion on any other
+    Apart stand those far below all others, and audit samples that ask for less than half the cut: a slip of the hand
+    among the many audit samples that score nothing would let everything through. Only an approval that stands apart and
+    was contradicted by another person gives way. A second opinion on any other
     approval changes nothing here, so that no number of opinions lets a cut pass what people approved.
     """
     approved = [s for s in samples if s.approved]
-    apart = standing_apart(approved)
+    apart = set(standing_apart(approved)) | {s for s in approved if s.audit and s.score < cut * DEEP_SHARE}
     return Approvals(
         firm=tuple(s for s in approved if s not in apart or s.second is True),
         pending=tuple(s for s in apart if s.second is None),

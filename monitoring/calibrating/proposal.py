@@ -71,7 +71,7 @@ def propose(samples: Sequence[Sample], *, cut: float, threshold: int, quiet: Seq
     approvals by how near they stand (`BLUR`), `MISS_COST` each. Ties go to the values nearest to those in force.
     A threshold is only ever raised here: what a lower one would bring is known of no sample, and quiet fetches lower it.
     """
-    found = approvals(samples)
+    found = approvals(samples, cut)
     audited = [s for s in samples if s.audit]
     may_lower, notes = _may_lower(found, audited, cut, threshold)
     wanted = {threshold} | {s.distance for s in samples if not s.approved and threshold < s.distance <= BITS}

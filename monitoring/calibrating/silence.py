@@ -14,7 +14,6 @@ from monitoring.scheduling import Rate
 
 LEAST = 3.0  # mean change intervals, and the least evidence, before anything is said
 ODDS = 3000.0  # 30 days times 100 sites: one false alarm per 100 sites and month
-MOST_SHARE = 0.995  # no companion is relied on for more than this: 5.3 of evidence per visit at most
 BACK = 0.5  # a silence is over when the evidence has fallen under this share of what raises it
 
 
@@ -67,22 +66,32 @@ class Silence:
 def silence(past: Past) -> Silence:
     """How plausible the stillness of a site is.
 
-    The chance of no change in t days is (1 + t/b)^-a for a rate known as Gamma(a, b), and (1 - p)^n for n visits without a
-    difference where a share p showed one. Each change or difference starts a new run, so there are as many chances of a
+    The chance of no change in t days is (1 + t/b)^-a for a rate known as Gamma(a, b), and that of n visits without a difference
+    follows likewise from the visits that showed one. Each change or difference starts a new run, so there are as many chances of a
     false alarm in a month as there are runs: the evidence has to reach ln(3000 runs a day), and more where it is the sum
     of two. Companions of one visit are not independent and count once. Errs to the late side where the rate rests on few changes, and says nothing at all
     of a page that has never changed.
     """
     rate = past.rate
     by_changes = rate.a * math.log1p(past.still_days / rate.b)
-    share = min(MOST_SHARE, past.moved / (past.visits + 2.0)) if past.visits else 0.0
-    by_companions = -past.still_visits * math.log1p(-share)
+    share = past.moved / (past.visits + 2.0)
+    by_companions = _companions(past) if past.moved else 0.0
     mean = rate.a / rate.b
     runs = mean + (past.visits_a_day * share if by_companions else 0.0)
     needed = max(LEAST, math.log(ODDS * runs)) if runs > 0 else math.inf
     if by_companions and runs > 0:
         needed = _of_two(needed)
     return Silence(by_changes, by_companions, needed, mean * past.still_days)
+
+
+def _companions(past: Past) -> float:
+    """Minus the logarithm of the chance that so many visits show no difference, as far as the share is known.
+
+    The product of (1 + n - m + j) / (2 + n + j) over the still visits j, where m of n visits moved: each still visit
+    makes the next one a little less surprising.
+    """
+    n, kept, still = past.visits, past.visits - past.moved, past.still_visits
+    return (math.lgamma(n + 2 + still) - math.lgamma(n + 2)) - (math.lgamma(kept + 1 + still) - math.lgamma(kept + 1))
 
 
 def _of_two(needed: float) -> float:

@@ -24,9 +24,11 @@ from monitoring.models.site import RobotsPolicy, Site
 from monitoring.models.snapshot import Payload, Snapshot
 from monitoring.models.team import Counts, Team
 from monitoring.models.vantage import Vantage
+from monitoring.models.watching import Alarm, FoldMark, SiteDay, SiteWatch
 from monitoring.models.worker_class import WorkerClass
 
 __all__ = [
+    "Alarm",
     "CalibrationRun",
     "Cause",
     "Census",
@@ -36,6 +38,7 @@ __all__ = [
     "DocumentKind",
     "FieldChange",
     "FieldRule",
+    "FoldMark",
     "ForecastBin",
     "Hint",
     "HintSource",
@@ -60,6 +63,8 @@ __all__ = [
     "RobotsPolicy",
     "SettingChange",
     "Site",
+    "SiteDay",
+    "SiteWatch",
     "Snapshot",
     "Tally",
     "Team",

@@ -11,7 +11,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
-from monitoring.models import Outcome
+from monitoring.models import Alarm, Outcome
+from monitoring.services import watching
+from review import alarm_words
 from review.selectors import watch
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ def site_list(request: HttpRequest) -> HttpResponse:
     """Every site over 30 days; failures are never drawn as quiet."""
     user, now = cast("User", request.user), timezone.now()
     lines = watch.sites(user=user, now=now)
+    alarms = watching.sites_in_alarm([line.site.pk for line in lines])
     shown = lines if request.GET.get("show") == "all" else [line for line in lines if line.trouble] or lines
     return render(
         request,
@@ -43,10 +46,15 @@ def site_list(request: HttpRequest) -> HttpResponse:
             "lines": [
                 {"line": line, "cells": [CELLS[day] for day in line.days], "told": _told(line)} for line in shown
             ],
+            "alarms": [
+                (line.site, alarm, alarm_words.reason(alarm), alarm_words.next_step(alarm))
+                for line in lines
+                for alarm in alarms.get(line.site.pk, [])
+            ],
             "total": len(lines),
             "narrowed": len(shown) < len(lines),
             "blocked": sum(bool(line.blocked) for line in lines),
-            "silent": sum(line.silent for line in lines),
+            "silent": sum(alarm.kind == Alarm.Kind.SILENT for found in alarms.values() for alarm in found),
             "figures": watch.figures(user=user, now=now),
             "first_day": timezone.localtime(now) - timedelta(days=watch.DAYS - 1),
             "last_day": timezone.localtime(now),

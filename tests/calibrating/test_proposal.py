@@ -49,7 +49,7 @@ def dismissal(score: float, **more: object) -> Sample:
 def test_no_step_loses_a_binding_approval(found: list[Sample], cut: float, threshold: int) -> None:
     proposal = propose(found, cut=cut, threshold=threshold)
 
-    for s in approvals(found).binding:
+    for s in approvals(found, cut).binding:
         if content(s, cut, threshold):
             assert content(s, proposal.cut, proposal.threshold)
 
@@ -61,7 +61,7 @@ def test_nobody_raises_a_cut_past_an_approved_change_by_dismissing(
 ) -> None:
     proposal = propose([*found, *more], cut=cut, threshold=3)
 
-    for s in approvals(found).firm:
+    for s in approvals(found, cut).firm:
         if content(s, cut, 3):
             assert content(s, proposal.cut, proposal.threshold)
 
@@ -74,7 +74,7 @@ def test_a_raised_cut_stays_under_95_percent_of_what_counts_on_it(
     proposal = propose(found, cut=cut, threshold=threshold)
 
     if proposal.cut > cut:
-        for s in approvals(found).binding:
+        for s in approvals(found, cut).binding:
             assert proposal.cut <= s.lost_at(proposal.threshold, margin=0.95) + 1e-9
 
 
@@ -139,6 +139,17 @@ def test_a_pending_approval_of_the_audit_lowers_nothing() -> None:
 
     assert propose(found, cut=0.6, threshold=9).cut >= 0.6
     assert propose([*found, replace(odd, second=True, key=1)], cut=0.6, threshold=9).cut < 0.3
+
+
+def test_an_approved_audit_sample_far_below_the_cut_asks_before_everything_is_let_through() -> None:
+    slips = [approval(0.001 * n, audit=True, share=0.05, key=n) for n in range(6)]
+    found = [approval(0.9)] * 30 + [dismissal(0.2, audit=True, share=0.05)] * 30
+
+    asked = propose([*found, *slips], cut=0.5, threshold=9)
+    agreed = propose([*found, *(replace(s, second=True) for s in slips)], cut=0.5, threshold=9)
+
+    assert (asked.cut, asked.notes[0].code) == (0.5, "second-opinion")
+    assert agreed.cut == 0.0
 
 
 def test_several_low_approvals_do_not_stand_apart() -> None:

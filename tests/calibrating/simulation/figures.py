@@ -115,7 +115,7 @@ def nobody_blunts(pool: Pool, seeds: int) -> list[Figure]:
         place.work(pool.learn, VERDICTS)
         kept = [
             place.truth[s.key]
-            for s in approvals(place.samples).binding
+            for s in approvals(place.samples, place.cut).binding
             if queues(place.truth[s.key], place.cut, place.threshold)
         ]
         place.plan = replace(place.plan, changes=0.0)

@@ -89,7 +89,7 @@ class Installation:
         approved = sum(s.approved for s in self.samples)
         if approved < ENOUGH or len(self.samples) - approved < ENOUGH:
             return
-        for s in approvals(self.samples).pending:
+        for s in approvals(self.samples, self.cut).pending:
             self.samples[s.key] = replace(s, second=self._opinion(self.truth[s.key]))
         found = propose(self.samples, cut=self.cut, threshold=self.threshold)
         self.cut, self.threshold = found.cut, found.threshold

@@ -145,9 +145,11 @@ def main() -> int:
     parser.add_argument("--sites", type=int, default=1500)
     parser.add_argument("--months", type=float, default=8.0)
     options = parser.parse_args()
-    found = figures(sites=options.sites, months=options.months)
-    for figure in found:
-        print(f"{'ok  ' if figure.ok else 'MISS'} {figure.name}: {figure.words}")
+    found = []
+    for rate in RATES:
+        for figure in figures(sites=options.sites, months=options.months, rates=[rate]):
+            print(f"{'ok  ' if figure.ok else 'MISS'} {figure.name}: {figure.words}", flush=True)
+            found.append(figure)
     return 0 if all(figure.ok for figure in found) else 1
 
 
