@@ -132,13 +132,9 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3" and not TESTIN
     DATA_DIR.mkdir(parents=True, exist_ok=True)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # Page bytes: a folder, or a service that speaks S3 (then `STORAGE` is set and the folder is not used).
-_storage_secret = env.text("TIDELINE_STORAGE_SECRET")
+STORAGE_KEY, STORAGE_SECRET = env.text("TIDELINE_STORAGE_KEY"), env.text("TIDELINE_STORAGE_SECRET")
 PAYLOAD_DIR, STORAGE = servers.storage(
-    "TIDELINE_STORAGE",
-    "STORAGE_URL",
-    DATA_DIR / "payloads",
-    key=env.text("TIDELINE_STORAGE_KEY"),
-    secret=_storage_secret,
+    "TIDELINE_STORAGE", "STORAGE_URL", DATA_DIR / "payloads", key=STORAGE_KEY, secret=STORAGE_SECRET
 )
 
 REDIS_URL = servers.redis("TIDELINE_REDIS", "REDIS_URL")
@@ -355,7 +351,7 @@ logs.hide(
     SECRET_KEY,
     METRICS_TOKEN,
     env.text("TIDELINE_SMTP_PASSWORD"),
-    _storage_secret,
+    STORAGE_SECRET,
     *env.passwords(
         "TIDELINE_DATABASE", "DATABASE_URL", "TIDELINE_REDIS", "REDIS_URL", "TIDELINE_STORAGE", "STORAGE_URL"
     ),

@@ -34,7 +34,7 @@ from monitoring.storeaddress import FilePlace, Place
 
 __all__ = [
     "GRACE", "FileStore", "ObjectMissingError", "PayloadDamageError", "StorageError", "StorageUnavailableError",
-    "StorageWriteError", "Store", "StoredObject", "delete", "forget", "get", "path_of", "put", "store", "store_at",
+    "StorageWriteError", "Store", "StoredObject", "delete", "forget", "get", "opens", "path_of", "put", "store", "store_at",
 ]  # fmt: skip
 
 logger = logging.getLogger(__name__)
@@ -102,6 +102,15 @@ def get(payload: Payload) -> bytes:
         except PayloadDamageError:
             _KEYFRAMES.forget()  # perhaps it is not the delta that is wrong
     return _checked(payload, _keyframe(payload))
+
+
+def opens(payload: Payload, packed: bytes) -> bool:
+    """Whether these stored bytes are the payload's, which is stored whole."""
+    try:
+        _opened(payload, packed, None)
+    except PayloadDamageError:
+        return False
+    return True
 
 
 def delete(payload: Payload) -> None:
