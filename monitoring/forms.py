@@ -254,6 +254,27 @@ class PageTypeForm(_Returning[PageType]):
         max_value=365,
         help_text=_("While it lasts; 0: never."),
     )
+    keep_days = forms.IntegerField(
+        label=_("Snapshots kept, days"),
+        required=False,
+        min_value=1,
+        max_value=36_500,
+        help_text=_("Changes and baselines keep theirs, and so does a legal hold; empty: without limit."),
+    )
+    keep_snapshots = forms.IntegerField(
+        label=_("Snapshots kept per monitor"),
+        required=False,
+        min_value=1,
+        max_value=1_000_000,
+        help_text=_("The newest ones, and besides them what changes and baselines rest on; empty: all."),
+    )
+    keep_checks_days = forms.IntegerField(
+        label=_("Checks kept, days"),
+        required=False,
+        min_value=30,
+        max_value=36_500,
+        help_text=_("Visits that found nothing and left no snapshot; empty: without limit."),
+    )
     reason = forms.CharField(label=_("Reason for the change"), required=False, max_length=300)
 
     class Meta:
@@ -460,6 +481,12 @@ class MoveForm(forms.Form):
 
     page_type = forms.ModelChoiceField(PageType.objects.all(), label=_("Page type"))
     reason = forms.CharField(label=_("Reason"), required=False, max_length=300)
+
+
+class HoldForm(forms.Form):
+    """Why a legal hold is put or lifted."""
+
+    reason = forms.CharField(label=_("Reason"), max_length=300)
 
 
 class ImportForm(forms.Form):

@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from monitoring.admin.access import Evidence, TeamScoped, as_id, teams_of
+from monitoring.admin.holding import Holds
 from monitoring.models import (
     CalibrationRun,
     Change,
@@ -25,6 +26,7 @@ from monitoring.models import (
     Snapshot,
     Vantage,
 )
+from monitoring.services.holds import hold_snapshots
 
 NOTHING = "–"
 
@@ -146,8 +148,11 @@ class CheckAdmin(OfMonitor[Check]):
 
 
 @admin.register(Snapshot)
-class SnapshotAdmin(OfMonitor[Snapshot]):
+class SnapshotAdmin(Holds, OfMonitor[Snapshot]):
     """Captures kept as evidence; the bytes are read on the change page, never here."""
+
+    hold = hold_snapshots
+    actions = ["put_hold", "lift_hold"]  # type: ignore[assignment]
 
     list_display = ["monitor", "role", "taken_at", "status", "title", "is_baseline", "legal_hold"]
     list_filter = ["role", MonitorTeamFilter, "rendered", "legal_hold", "taken_at"]

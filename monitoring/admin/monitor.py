@@ -23,6 +23,7 @@ from django.utils.translation import ngettext
 
 from monitoring.admin.access import TeamScoped, as_id, teams_of
 from monitoring.admin.evidence import NOTHING, against, reason_lines, row_link
+from monitoring.admin.holding import Holds
 from monitoring.admin.looking import import_page, preview_page
 from monitoring.admin.outlook import outlook_words, unfit_words
 from monitoring.admin.rules import FieldRows, IgnoreRows, save_rules
@@ -31,6 +32,7 @@ from monitoring.forms import MonitorForm, MoveForm
 from monitoring.models import Check, Monitor, Outcome, Renderer, Site, Vantage
 from monitoring.services import monitors
 from monitoring.services.calibrate import start_run
+from monitoring.services.holds import hold_monitors
 from monitoring.services.intervals import format_interval
 from monitoring.services.outlook import fit_of
 
@@ -87,9 +89,10 @@ class MonitorIgnoreRows(IgnoreRows[Monitor]):
 
 
 @admin.register(Monitor)
-class MonitorAdmin(Tries[Monitor], TeamScoped[Monitor]):
+class MonitorAdmin(Holds, Tries[Monitor], TeamScoped[Monitor]):
     """Pages under watch."""
 
+    hold = hold_monitors
     form = MonitorForm
     list_display = ["name", "site", "page_type", "state", "last_check", "enabled", "next_check_at", "team"]
     list_select_related = ["site", "page_type", "vantage", "team"]
@@ -99,6 +102,7 @@ class MonitorAdmin(Tries[Monitor], TeamScoped[Monitor]):
         LastOutcomeFilter,
         ("page_type", admin.RelatedOnlyFieldListFilter),
         ("team", admin.RelatedOnlyFieldListFilter),
+        "legal_hold",
         "renderer",
         ("vantage", admin.RelatedOnlyFieldListFilter),
         SiteFilter,
@@ -109,10 +113,19 @@ class MonitorAdmin(Tries[Monitor], TeamScoped[Monitor]):
     autocomplete_fields = ["page_type", "vantage", "confirm_vantage"]
     radio_fields = {"renderer": admin.HORIZONTAL}
     inlines = [MonitorFieldRows, MonitorIgnoreRows]
-    actions = ["pause", "resume", "check_now", "move_to_page_type", "calibrate"]
-    readonly_fields = ["comes_to", "site", "now_state", "last_check_facts", "in_force", "baseline_in_use", "record"]
+    actions = ["pause", "resume", "check_now", "move_to_page_type", "calibrate", "put_hold", "lift_hold"]
+    readonly_fields = [
+        "comes_to",
+        "site",
+        "legal_hold",
+        "now_state",
+        "last_check_facts",
+        "in_force",
+        "baseline_in_use",
+        "record",
+    ]
     fieldsets = [
-        (None, {"fields": ["url", "name", "team", "page_type", "vantage", "confirm_vantage", "enabled"]}),
+        (None, {"fields": ["url", "name", "team", "page_type", "vantage", "confirm_vantage", "enabled", "legal_hold"]}),
         (
             _("How it is fetched and read"),
             {

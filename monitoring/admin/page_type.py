@@ -47,6 +47,7 @@ class PageTypeAdmin(Tries[PageType], Admin[PageType]):
         ),
         (_("How often"), {"fields": ["default_interval_s", "weight", "max_interval_s", "min_interval_s"]}),
         (_("When a page can't be read"), {"fields": ["tell_after", "remind_days"]}),
+        (_("How long it is kept"), {"fields": ["keep_days", "keep_snapshots", "keep_checks_days"]}),
         (_("Record"), {"fields": ["reason"]}),
     ]
 

@@ -94,6 +94,9 @@ class Monitor(models.Model):
     )
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
+    # Nothing of it is let go, whatever the page type says (services.holds).
+    legal_hold = models.BooleanField(_("legal hold"), default=False, db_default=False, editable=False)
+
     # how
     renderer = models.CharField(_("fetched by"), max_length=10, choices=Renderer.choices, default=Renderer.HTTP)
     wait_selector = models.CharField(_("wait for selector"), max_length=400, blank=True)
@@ -347,6 +350,10 @@ class MonitorMemory(models.Model):
     monitor = models.OneToOneField(Monitor, on_delete=models.CASCADE, primary_key=True, related_name="memory")
     data = models.BinaryField(default=b"")
     folded_check_no = models.PositiveBigIntegerField(default=0)  # checks after this one are folded when next needed
+    # The fold as it was when the oldest checks were let go: from there it can be built again without them.
+    base = models.BinaryField(default=b"", db_default=b"")
+    base_check_no = models.PositiveBigIntegerField(default=0, db_default=0)
+    base_at = models.DateTimeField(null=True, blank=True)
     updated_at = models.DateTimeField(auto_now=True)
 
     def __str__(self) -> str:

@@ -53,6 +53,20 @@ class PageType(models.Model):
         help_text=_("A promise for all its monitors, where it is shorter than their own; empty: as the monitor says."),
     )
 
+    # How long evidence is kept that no change and no baseline rests on; a legal hold wins over all three.
+    keep_days = models.PositiveIntegerField(
+        _("snapshots kept, days"), null=True, blank=True, help_text=_("Empty: without limit.")
+    )
+    keep_snapshots = models.PositiveIntegerField(
+        _("snapshots kept per monitor"), null=True, blank=True, help_text=_("The newest ones; empty: all.")
+    )
+    keep_checks_days = models.PositiveIntegerField(
+        _("checks kept, days"),
+        null=True,
+        blank=True,
+        help_text=_("Visits that found nothing and left no snapshot; 30 at least; empty: without limit."),
+    )
+
     class Meta:
         ordering = ["name"]
         verbose_name = _("page type")
@@ -75,6 +89,12 @@ class PageType(models.Model):
                 | models.Q(max_interval_s__isnull=True)
                 | models.Q(min_interval_s__lte=models.F("max_interval_s")),
                 name="page_type_interval_order",
+            ),
+            models.CheckConstraint(
+                condition=(models.Q(keep_days__isnull=True) | models.Q(keep_days__gte=1))
+                & (models.Q(keep_snapshots__isnull=True) | models.Q(keep_snapshots__gte=1))
+                & (models.Q(keep_checks_days__isnull=True) | models.Q(keep_checks_days__gte=30)),
+                name="page_type_keeping_range",
             ),
             models.CheckConstraint(
                 condition=models.Q(max_interval_s__isnull=True) | models.Q(max_interval_s__gte=60),

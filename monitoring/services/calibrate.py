@@ -27,9 +27,9 @@ from monitoring.detection.blocks import Reading
 from monitoring.detection.fingerprint import distance, fingerprint, length
 from monitoring.detection.judge import observe
 from monitoring.fetching.capture import Capture, Failure
-from monitoring.models import CalibrationRun, Monitor, MonitorMemory, PageType
+from monitoring.models import CalibrationRun, Monitor, PageType
 from monitoring.queueing import enqueue_calibration
-from monitoring.services import pools
+from monitoring.services import memories, pools
 from monitoring.services.monitors import change_page_type, change_settings
 
 logger = logging.getLogger(__name__)
@@ -157,7 +157,7 @@ def _finish(row: CalibrationRun, readings: Sequence[Reading], times: Sequence[da
     with transaction.atomic():
         row.save(update_fields=["distances", "proposed_threshold", "statistics", "state", "finished_at"])
         # The memory is a fold over checks and quiet fetches: throwing it away makes the next judgement build it anew.
-        MonitorMemory.objects.filter(monitor=row.monitor).delete()
+        memories.forget(row.monitor_id)
 
 
 def quiet_deltas(readings: Sequence[Reading], times: Sequence[datetime]) -> list[list[Any]]:

@@ -10,7 +10,7 @@ import logging
 import struct
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from django.db.models import QuerySet
@@ -32,7 +32,7 @@ _GOOD = (Outcome.NONE, Outcome.NOISE, Outcome.CONTENT, Outcome.FIELD)
 def load(monitor: Monitor) -> Memory:
     """The memory of all visits until now."""
     row = MonitorMemory.objects.filter(monitor=monitor).first()
-    if row is None:
+    if row is None or not row.data:
         return rebuild(monitor.pk)
     try:
         memory = Memory.from_bytes(bytes(row.data))
@@ -42,15 +42,69 @@ def load(monitor: Monitor) -> Memory:
     return _folded(memory, _checks(monitor.pk).filter(check_no__gt=row.folded_check_no))
 
 
-def rebuild(monitor_id: int, *, until: int | None = None) -> Memory:
-    """The memory from the check rows alone, up to check number `until` if given: what `load` gives, byte for byte."""
+def forget(monitor_id: int | None) -> None:
+    """Throw the stored fold away, so that the next judgement builds it anew; the base that stands for checks let go stays."""
+    rows = MonitorMemory.objects.filter(monitor=monitor_id)
+    rows.filter(base_check_no=0).delete()
+    rows.update(data=b"", folded_check_no=0)
+
+
+def settle(monitor_id: int, *, through: int) -> None:
+    """Keep the fold of the checks up to this number, so that those that only it needs can be let go."""
+    base = _base_of(monitor_id)
+    last = (
+        _checks(monitor_id)
+        .filter(check_no__lte=through)
+        .order_by("-check_no")
+        .values_list("check_no", "started_at")
+        .first()
+    )
+    if last is None or (base is not None and base.number >= last[0]):
+        return
+    memory = rebuild(monitor_id, until=last[0], settled=True)
+    values = {"base": memory.to_bytes(), "base_check_no": last[0], "base_at": last[1]}
+    if not MonitorMemory.objects.filter(monitor=monitor_id).update(**values):
+        MonitorMemory.objects.create(monitor_id=monitor_id, **values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    number: int
+    at: datetime
+    memory: Memory
+
+
+def _base_of(monitor_id: int) -> _Base | None:
+    row = MonitorMemory.objects.filter(monitor=monitor_id, base_check_no__gt=0).first()
+    if row is None or row.base_at is None:
+        return None
+    return _Base(row.base_check_no, row.base_at, Memory.from_bytes(bytes(row.base)))
+
+
+def rebuild(monitor_id: int, *, until: int | None = None, settled: bool = False) -> Memory:
+    """The memory from the check rows alone, up to check number `until` if given: what `load` gives, byte for byte.
+
+    Where the oldest rows were let go it begins with what was settled then; before that number it can't be had any more.
+    `settled` leaves out quiet fetches that no check has come after.
+    """
     checks = _checks(monitor_id)
     if until is not None:
         checks = checks.filter(check_no__lte=until)
     start = checks.filter(reason__in=RESTARTS).order_by("-check_no").values_list("check_no", "started_at").first()
-    if start is None:
+    base = _base_of(monitor_id)
+    if base is not None and (until is None or until >= base.number) and (start is None or base.number >= start[0]):
+        begin, number, at = base.memory, base.number, base.at
+        quiet = [row for row in _quiet(monitor_id, since=at) if row[1] > at]
+    elif start is not None:
+        begin, number, at = Memory.start(start[1]), *start
+        quiet = _quiet(monitor_id, since=at)
+    else:
         return Memory()
-    return _folded(Memory.start(start[1]), checks.filter(check_no__gt=start[0]), _quiet(monitor_id, since=start[1]))
+    after = checks.filter(check_no__gt=number)
+    if settled:
+        newest = after.order_by("-check_no").values_list("started_at", flat=True).first() or at
+        quiet = [row for row in quiet if row[1] <= newest]
+    return _folded(begin, after, quiet)
 
 
 def rebuild_each(monitor_id: int, numbers: Iterable[int]) -> dict[int, Memory]:

@@ -33,7 +33,7 @@ MONITOR_SETTINGS = (
     "interval_s", "min_interval_s", "max_interval_s",
 )  # fmt: skip
 PAGE_TYPE_SETTINGS = (
-    "name", "slug", "threshold", "cut", "order_matters", "case_matters", "weight", "audit_share", "auto_cut", "tell_after", "remind_days",
+    "name", "slug", "threshold", "cut", "order_matters", "case_matters", "weight", "keep_days", "keep_snapshots", "keep_checks_days", "audit_share", "auto_cut", "tell_after", "remind_days",
     "default_interval_s", "min_interval_s", "max_interval_s",
 )  # fmt: skip
 SITE_SETTINGS = ("name", "host", "gap_s", "robots_policy", "robots_reason", "use_hints", "hint_url")

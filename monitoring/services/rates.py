@@ -119,7 +119,7 @@ def differs(monitor_id: int, *, write: bool) -> bool:
 def rebuild(monitor_id: int, *, until: int | None = None) -> Rate:
     """The rate from the check rows alone, up to check number `until` if given.
 
-    Where the oldest rows were let go, the fold begins with what the oldest kept one says was known after it.
+    Where rows were let go, the fold begins anew with what the first one after them says was known after it.
     """
     rows = (
         Check.objects.filter(monitor_id=monitor_id, check_no__lte=_LAST if until is None else until)
@@ -129,16 +129,16 @@ def rebuild(monitor_id: int, *, until: int | None = None) -> Rate:
     rate = _prior_of(monitor_id)
     s, turned, ages = settings_for(rate.b), _turned_in(monitor_id), _ages_in(monitor_id)
     since: datetime | None = None
-    begun = False
+    before = 0
     for number, outcome, reason, detail, at, a, b in rows.iterator(chunk_size=2000):
-        if not begun and number > 1 and a is not None and b is not None:
+        if number > before + 1 and a is not None and b is not None:
             rate = Rate(a, b)
         else:
             rate = after(
                 rate, outcome=outcome, reason=reason, detail=detail, since=since, at=at, s=s,
                 age_days=ages.get(number, 0.0), turned=turned.get(number),
             )  # fmt: skip
-        begun = True
+        before = number
         if outcome in GOOD:
             since = at
     return rate

@@ -6,14 +6,16 @@ Evidence that a change or a hold refers to is never touched.
 from __future__ import annotations
 
 import logging
-from datetime import datetime
+from collections.abc import Iterator
+from datetime import datetime, timedelta
 from itertools import batched
 
 from django.db import IntegrityError, OperationalError, connection, transaction
-from django.db.models import Exists, OuterRef, ProtectedError, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, ProtectedError, Q, QuerySet
 
 from monitoring import storage
-from monitoring.models import Change, Monitor, Payload, Snapshot
+from monitoring.models import Change, Monitor, PageType, Payload, Snapshot
+from monitoring.services import pruning
 
 logger = logging.getLogger(__name__)
 
@@ -23,12 +25,13 @@ CHUNK = 500
 def sweep(*, now: datetime) -> dict[str, int]:
     """How many snapshots, payloads and files were removed."""
     counts = {
-        "snapshots": _snapshots(now),
+        "snapshots": _expired(now) + _aged(now) + _surplus(),
+        "checks": pruning.prune(now=now),
         "payloads": _payloads(now),
         "files": _orphans(now) + storage.store().sweep(now - storage.GRACE),
     }
     _refresh_statistics()
-    logger.info("swept snapshots=%(snapshots)d payloads=%(payloads)d files=%(files)d", counts)
+    logger.info("swept snapshots=%(snapshots)d checks=%(checks)d payloads=%(payloads)d files=%(files)d", counts)
     return counts
 
 
@@ -43,19 +46,57 @@ def _refresh_statistics() -> None:
         logger.info("statistics not refreshed: %s", problem)
 
 
-def _snapshots(now: datetime) -> int:
-    """Remove snapshots whose time is over and that nothing refers to."""
+def _expired(now: datetime) -> int:
+    """Remove snapshots that were kept for a time that is over."""
+    return _remove_all(_free().filter(expires_at__lte=now))
+
+
+def _aged(now: datetime) -> int:
+    """Remove snapshots that are older than their page type says."""
+    removed = 0
+    for page_type in PageType.objects.filter(keep_days__isnull=False):
+        before = now - timedelta(days=page_type.keep_days or 0)
+        removed += _remove_all(_free().filter(monitor__page_type=page_type, taken_at__lt=before))
+    return removed
+
+
+def _surplus() -> int:
+    """Remove a monitor's oldest snapshots where there are more than its page type says."""
+    removed = 0
+    for page_type in PageType.objects.filter(keep_snapshots__isnull=False):
+        keep = page_type.keep_snapshots or 0
+        for monitor in _with_more(page_type, keep):
+            newest = Snapshot.objects.filter(monitor=monitor).order_by("-taken_at", "-pk")
+            at, pk = newest.values_list("taken_at", "pk")[keep - 1]
+            removed += _remove_all(_free().filter(Q(taken_at__lt=at) | Q(taken_at=at, pk__lt=pk), monitor=monitor))
+    return removed
+
+
+def _with_more(page_type: PageType, keep: int) -> Iterator[int]:
+    """The monitors of a page type with more snapshots than so many, a chunk at a time."""
+    last = 0
+    while True:
+        ids = list(page_type.monitors.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)[:CHUNK])
+        if not ids:
+            return
+        last = ids[-1]
+        counts = Snapshot.objects.filter(monitor__in=ids).order_by().values("monitor").annotate(n=Count("pk"))
+        yield from counts.filter(n__gt=keep).values_list("monitor", flat=True)
+
+
+def _free() -> QuerySet[Snapshot]:
+    """Snapshots that may go: no change and no baseline rests on them, and no hold is on them or their monitor."""
     used = Exists(Change.objects.filter(Q(prior=OuterRef("pk")) | Q(new=OuterRef("pk")))) | Exists(
         Monitor.objects.filter(baseline=OuterRef("pk"))
     )
+    return Snapshot.objects.filter(~used, legal_hold=False, monitor__legal_hold=False)
+
+
+def _remove_all(snapshots: QuerySet[Snapshot]) -> int:
     removed = 0
-    last = 0
+    last: int | None = 0
     while True:
-        ids = list(
-            Snapshot.objects.filter(~used, expires_at__lte=now, legal_hold=False, pk__gt=last)
-            .order_by("pk")
-            .values_list("pk", flat=True)[:CHUNK]
-        )
+        ids = list(snapshots.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)[:CHUNK])
         if not ids:
             return removed
         last = ids[-1]
@@ -63,10 +104,14 @@ def _snapshots(now: datetime) -> int:
 
 
 def _remove(pk: int) -> bool:
+    """Whether the snapshot is gone: still free once its row and its monitor's are locked."""
     try:
         with transaction.atomic():
-            return bool(Snapshot.objects.filter(pk=pk, legal_hold=False).delete()[0])
-    except ProtectedError:
+            row = Snapshot.objects.filter(pk=pk).values_list("monitor", flat=True).first()
+            list(Monitor.objects.select_for_update().filter(pk=row or 0).values_list("pk"))
+            list(Snapshot.objects.select_for_update().filter(pk=pk).values_list("pk"))
+            return bool(_free().filter(pk=pk).delete()[0])
+    except (ProtectedError, IntegrityError):
         return False  # somebody began to refer to it meanwhile
 
 

@@ -167,7 +167,7 @@ def test_bytes_of_a_visit_that_was_undone_are_swept(watch: Watch, site: LocalSit
     assert len(list(storage.store().objects())) == 1
 
     later = timezone.now() + timedelta(days=2)
-    assert retention.sweep(now=timezone.now()) == {"snapshots": 0, "payloads": 0, "files": 0}
+    assert retention.sweep(now=timezone.now()) == {"snapshots": 0, "checks": 0, "payloads": 0, "files": 0}
     counts = retention.sweep(now=later)
 
     assert counts["payloads"] + counts["files"] == 1
