@@ -6,9 +6,10 @@ OUT ?= var/screenshots
 PY := .venv/bin/python
 JOBS ?= 4
 RENDERS ?= 1000
+CUTS ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help run test unit lint format types bench soak eval calibrate-sim silence-sim fit-detector screenshots messages lock setup-base setup-dev setup-bench clean
+.PHONY: help run test unit lint format types bench soak power eval calibrate-sim silence-sim fit-detector screenshots messages lock setup-base setup-dev setup-bench clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)$$/  make \1|\2/' | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
@@ -48,6 +49,9 @@ bench: setup-bench ## measure: fingerprint, diff, whole checks, each against a p
 
 soak: setup-dev ## a thousand renders in a row, and what they leave behind (RENDERS=1000)
 	@TIDELINE_CHROMIUM="$$(sh scripts/ensure-chromium)" $(PY) -m tests.fetching.soak --renders $(RENDERS)
+
+power: setup-dev ## copies of a busy installation as power cuts would leave it (CUTS=200)
+	@TIDELINE_TEST_POWER_CUTS=$(CUTS) $(PY) -m pytest -n 0 tests/monitoring/test_nth_write.py -k moment
 
 eval: setup-bench ## score the detector and the main-content rule on the shared corpora, where present
 	@$(PY) -m tests.evaluation.tables

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('monitoring', '0019_keyframes'),
+        ('monitoring', '0020_watching'),
     ]
 
     operations = [
