@@ -77,7 +77,7 @@ const stay = async () => {
     line.hidden = !here;
     find("[data-here-words]", line).textContent = here;
     const notice = find("[data-moved]");
-    if (notice && moved) { notice.hidden = false; find("[data-moved-words]", notice).textContent = moved; }
+    if (notice && moved) { notice.hidden = false; notice.classList.add("warn"); find("[data-moved-words]", notice).textContent = moved; }
   } catch { /* offline: the next beat tells */ }
 };
 setInterval(stay, 20_000);
