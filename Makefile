@@ -9,7 +9,7 @@ RENDERS ?= 1000
 CUTS ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help run test unit lint format types bench soak power eval calibrate-sim silence-sim fit-detector screenshots messages lock setup-base setup-dev setup-bench clean
+.PHONY: help run test unit lint format types bench soak chaos power eval calibrate-sim silence-sim fit-detector screenshots messages lock setup-base setup-dev setup-bench clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)$$/  make \1|\2/' | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
@@ -52,6 +52,9 @@ soak: setup-dev ## a thousand renders in a row, and what they leave behind (REND
 
 power: setup-dev ## copies of a busy installation as power cuts would leave it (CUTS=200)
 	@TIDELINE_TEST_POWER_CUTS=$(CUTS) $(PY) -m pytest -n 0 tests/monitoring/test_nth_write.py -k moment
+
+chaos: setup-dev ## kill loops and fault runs, as tables; ARGS="points random --broker redis --count 20" chooses
+	@$(PY) -m tests.chaos $(ARGS)
 
 eval: setup-bench ## score the detector and the main-content rule on the shared corpora, where present
 	@$(PY) -m tests.evaluation.tables

@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from django.conf import settings
+from django.db.backends.signals import connection_created
 
 try:
     import resource
@@ -46,6 +47,19 @@ def children_cpu_s() -> float:
     return used.ru_utime + used.ru_stime if used else 0.0
 
 
+def bound_idle_transactions(*, connection: Any, **_: Any) -> None:
+    """PostgreSQL ends a transaction in which a worker stands still for half as long as its lease lasts.
+
+    A process or machine that is stopped in the middle of writing a visit would otherwise keep its row from whoever takes over.
+    """
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT set_config('idle_in_transaction_session_timeout', %s, false)", [f"{settings.LEASE_S * 500}ms"]
+            )
+
+
 def worker_started(**_: Any) -> None:
     """What the cluster calls in each new worker process."""
     cap_memory(settings.WORKER_MEMORY_MB)
+    connection_created.connect(bound_idle_transactions, dispatch_uid="bound idle transactions")

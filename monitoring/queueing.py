@@ -20,6 +20,7 @@ from monitoring.models import OutboxMessage, PeriodicJob, WorkerClass
 logger = logging.getLogger(__name__)
 
 RETRY_AFTER_TROUBLE = timedelta(seconds=15)
+CLOCKS_APART = timedelta(minutes=2)  # at most, between two tickers
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,8 @@ def start_due_jobs(*, now: datetime) -> list[str]:
     known = dict(PeriodicJob.objects.values_list("name", "next_at"))
     for job in jobs():
         planned = known.get(job.name)
-        # A time further away than one period was planned by a clock that was wrong.
-        if planned is not None and now < planned <= now + timedelta(seconds=job.every_s):
+        # A time further away than one period was planned by a clock that was wrong, or by a ticker that began a moment later.
+        if planned is not None and now < planned <= now + timedelta(seconds=job.every_s) + CLOCKS_APART:
             continue
         if job.when and not import_string(job.when)(now=now):
             continue

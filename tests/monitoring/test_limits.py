@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django_q.signals import post_spawn
@@ -56,3 +59,30 @@ def test_each_new_worker_is_told_its_limit(settings: object, monkeypatch: pytest
     post_spawn.send(sender="django_q", proc_name="worker")
 
     assert told == [1024, 0]  # and gives signs of life
+
+
+class Connection:
+    """Notes what is run."""
+
+    def __init__(self, vendor: str) -> None:
+        self.vendor, self.ran = vendor, []  # type: ignore[var-annotated]
+
+    @contextmanager
+    def cursor(self) -> Iterator[Connection]:
+        yield self
+
+    def execute(self, sql: str, values: list[str]) -> None:
+        self.ran.append((sql, values))
+
+
+def test_postgresql_ends_a_workers_transaction_before_its_lease_ends(settings: Any) -> None:
+    settings.LEASE_S = 90
+    theirs, ours = Connection("sqlite"), Connection("postgresql")
+
+    for connection in (theirs, ours):
+        limits.bound_idle_transactions(connection=connection)
+
+    assert theirs.ran == []
+    ((sql, values),) = ours.ran
+    assert "idle_in_transaction_session_timeout" in sql
+    assert values == ["45000ms"]

@@ -132,6 +132,15 @@ def test_a_job_planned_by_a_clock_that_ran_ahead_runs_again(registry: Any, queue
     assert queueing.start_due_jobs(now=NOW) == ["tidy"]
 
 
+def test_a_ticker_that_began_a_moment_before_another_does_not_start_its_job_again(
+    registry: Any, queued: list[tuple[Any, ...]]
+) -> None:
+    queueing.periodic("tidy", 60, "tests.monitoring.test_ticker.tidy")
+    queueing.start_due_jobs(now=NOW)
+
+    assert queueing.start_due_jobs(now=NOW - timedelta(seconds=1)) == []
+
+
 def test_another_ticker_that_was_faster_leaves_nothing_to_start(registry: Any, queued: list[tuple[Any, ...]]) -> None:
     queueing.periodic("tidy", 60, "tests.monitoring.test_ticker.tidy")
     job = registry["tidy"]

@@ -18,8 +18,8 @@ from monitoring.services.ticker import Turn, turn
 
 logger = logging.getLogger(__name__)
 
-LONGEST_WAIT_S = 60.0
 TELL_AGAIN_S = 600.0
+LONGEST_WAIT_S = 30.0
 
 
 class Command(BaseCommand):
