@@ -14,7 +14,7 @@ import psutil
 
 from tests.chaos import faults, lives
 from tests.chaos.lives import Life
-from tests.chaos.world import RESUMED_WITHIN_S, World
+from tests.chaos.world import World
 
 type Row = dict[str, Any]
 
@@ -69,7 +69,7 @@ def _at(world: World, log: Path, point: str, *, kills: int, rng: random.Random, 
     is_armed, is_waiting = False, False
     began = time.monotonic()
     try:
-        while faults.happened.value < kills and time.monotonic() - began < 60 + 15 * kills:
+        while faults.happened.value < kills and time.monotonic() - began < (60 + 15 * kills) * world.patience_s / 33:
             if not is_armed:
                 faults.arm(point, rng.randint(1, 2 if cluster or not edited else 4))
                 is_armed = True
@@ -83,7 +83,7 @@ def _at(world: World, log: Path, point: str, *, kills: int, rng: random.Random, 
                 rounds += 1
             time.sleep(0.02)
         faults.disarm()
-        ends = time.monotonic() + RESUMED_WITHIN_S
+        ends = time.monotonic() + world.patience_s
         while world.left() and time.monotonic() < ends:
             crew.tend()
             if is_waiting and world.visits() > seen:
@@ -119,7 +119,7 @@ def at_random(world: World, log: Path, *, kills: int, seed: int) -> list[Row]:
             name = _hit(crew, rng)
             hit[name] = hit.get(name, 0) + 1
         died = time.monotonic()
-        while world.left() and time.monotonic() < died + RESUMED_WITHIN_S:
+        while world.left() and time.monotonic() < died + world.patience_s:
             crew.tend()
             time.sleep(0.05)
         drained = time.monotonic() - died
@@ -171,7 +171,7 @@ def stopped(world: World, log: Path, *, stops: int, seed: int) -> list[Row]:
         faults.disarm()
         awake = _Crew(log, cluster=False)
         began = time.monotonic()
-        while world.left() and time.monotonic() - began < RESUMED_WITHIN_S:
+        while world.left() and time.monotonic() - began < world.patience_s:
             awake.tend()
             time.sleep(0.05)
         slowest = max(slowest, time.monotonic() - began)

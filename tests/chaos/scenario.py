@@ -26,10 +26,11 @@ def main(job: dict[str, Any]) -> list[dict[str, Any]]:
     faults.install()
     lives.only_mail_by_the_clock()
     world = World(Site(job["port"], job["hosts"]), job["monitors"])
+    world.patience_s = job["patience_s"]
     world.make()
     log = Path(settings.DATA_DIR) / "lives.log"
     first = lives.Life(lives.solo, log)
-    if world.wait(within_s=120) >= 120:
+    if world.wait(within_s=300) >= 300:
         raise SystemExit(f"the first visits did not end\n{log.read_text()[-3000:]}")
     first.kill()
     rows: list[dict[str, Any]] = []

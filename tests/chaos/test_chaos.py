@@ -9,6 +9,8 @@ import pytest
 from tests.chaos import servers
 from tests.chaos.__main__ import Row, faults_of, run
 
+PATIENCE_S = 240.0  # a machine that is busy with other tests is slow; `make chaos` measures times
+
 pytestmark = [pytest.mark.slow, pytest.mark.services]
 
 
@@ -22,7 +24,7 @@ def served() -> None:
 
 def good(rows: list[Row]) -> list[str]:
     """What happened, once nothing is wrong with it."""
-    assert {row["what"]: faults_of(row) for row in rows} == {row["what"]: [] for row in rows}
+    assert {row["what"]: faults_of(row, timed=False) for row in rows} == {row["what"]: [] for row in rows}
     return [row["what"] for row in rows]
 
 
@@ -38,7 +40,7 @@ def test_workers_killed_and_stopped_at_chosen_points_on_sqlite() -> None:
         "mail accepted",
     ]
 
-    rows = run([("points", 1), ("stopped", 4), ("tickers", 1)], "orm", monitors=24, only=only)
+    rows = run([("points", 1), ("stopped", 4), ("tickers", 1)], "orm", monitors=24, only=only, patience_s=PATIENCE_S)
 
     assert len(good(rows)) == len(only) + 2
 
@@ -46,19 +48,27 @@ def test_workers_killed_and_stopped_at_chosen_points_on_sqlite() -> None:
 def test_clusters_killed_and_their_broker_emptied_on_postgresql_and_redis() -> None:
     served()
 
-    good(run([("cluster", 1), ("random", 3), ("messages", 20), ("flush", 1)], "redis", monitors=24, redis_db=10))
+    good(
+        run(
+            [("cluster", 1), ("random", 3), ("messages", 20), ("flush", 1)],
+            "redis",
+            monitors=24,
+            redis_db=10,
+            patience_s=PATIENCE_S,
+        )
+    )
 
 
 def test_the_database_goes_away_and_comes_back() -> None:
     if not servers.Postgres.is_there():
         pytest.skip("PostgreSQL's programs are not here")
 
-    good(run([("database", 4)], "orm", monitors=24))
+    good(run([("database", 4)], "orm", monitors=24, patience_s=PATIENCE_S))
 
 
 def test_many_pages_due_at_once_are_drained_without_loss() -> None:
     """The times are measured by `make chaos`; here only that each page is visited once and every answer comes."""
-    (row,) = run([("backlog", 200)], "orm", monitors=8, hosts=20)
+    (row,) = run([("backlog", 200)], "orm", monitors=8, hosts=20, patience_s=PATIENCE_S)
 
     assert (row["times"], row["lost"], row["double"]) == (200, 0, 0)
     assert "lost answers" not in row

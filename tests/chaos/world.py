@@ -75,6 +75,7 @@ class World:
 
     def __init__(self, site: Site, monitors: int) -> None:
         self.site, self.count = site, monitors
+        self.patience_s = float(RESUMED_WITHIN_S)
         self.rounds = 0
         self.edits = 0
         self.repeats = 0  # mails that may have gone out twice: the sender was killed between acceptance and commit
