@@ -110,3 +110,37 @@ def test_a_clock_that_ran_ahead_and_was_set_back_teaches_nothing_and_loses_no_pa
     assert sorted(visited) == sorted(before)
     assert {m.pk: m.rate for m in Monitor.objects.all()} == before
     assert not Monitor.objects.filter(next_check_at__gt=now + timedelta(days=7)).exists()
+
+
+@pytest.mark.parametrize(
+    ("start", "jump"),
+    [
+        (START, -HOUR * 2),
+        (START, HOUR * 2),
+        (START, timedelta(days=3653)),
+        (datetime(2028, 2, 28, 12, 0, tzinfo=UTC), timedelta(days=1)),
+        (datetime(2027, 10, 30, 12, 0, tzinfo=UTC), HOUR * 13),
+    ],
+    ids=["two hours back", "two hours ahead", "ten years ahead", "into the leap day", "over the end of summer time"],
+)
+def test_whatever_the_clock_does_each_page_is_visited_once_and_none_is_stuck(
+    team: Team, start: datetime, jump: timedelta
+) -> None:
+    Monitor.objects.update(created_at=start, next_check_at=start, deadline_at=start + HOUR * 24)
+    run(start, 12)
+    after = start + HOUR * 12 + jump
+
+    due = set(Monitor.objects.filter(next_check_at__lte=after).values_list("pk", flat=True))
+    schedule.reconcile(now=after)
+    visited = work(after)
+
+    assert Counter(visited) == dict.fromkeys(due, 1)
+    assert work(after) == []
+    assert not Monitor.objects.filter(lease_until__isnull=False).exists()
+    schedule.mend_plans(now=after)
+    assert not Monitor.objects.filter(next_check_at__gt=after + timedelta(days=7)).exists()
+    before = Check.objects.count()
+    run(after, 24 * 7 + 3, step=HOUR * 6)
+    assert set(Check.objects.order_by("pk")[before:].values_list("monitor_id", flat=True)) == set(
+        Monitor.objects.values_list("pk", flat=True)
+    )
