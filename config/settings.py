@@ -204,7 +204,7 @@ TIME_ZONE = "UTC"
 
 # --- static files ----------------------------------------------------------------------------------------------
 STATIC_URL = "/static/"
-STATIC_ROOT = DATA_DIR / "static"
+STATIC_ROOT = Path(env.text("TIDELINE_STATIC") or DATA_DIR / "static")
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
@@ -30,10 +32,11 @@ class AddIndexInBackground(AddIndex):
             if self.index.name not in _indexes(schema_editor, model):
                 schema_editor.add_index(model, self.index)
             return
-        if (is_valid := _is_valid(schema_editor, self.index.name)) is False:
-            schema_editor.remove_index(model, self.index, concurrently=True)  # type: ignore[call-arg]
-        if not is_valid:
-            schema_editor.add_index(model, self.index, concurrently=True)  # type: ignore[call-arg]
+        with _patient(schema_editor):
+            if (is_valid := _is_valid(schema_editor, self.index.name)) is False:
+                schema_editor.remove_index(model, self.index, concurrently=True)  # type: ignore[call-arg]
+            if not is_valid:
+                schema_editor.add_index(model, self.index, concurrently=True)  # type: ignore[call-arg]
 
     def database_backwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
@@ -60,10 +63,22 @@ def _drop(
 ) -> None:  # Any: indexes are generic in nothing we use
     model: type[Model] = state.apps.get_model(app_label, model_name)
     if schema_editor.connection.vendor == "postgresql":
-        if _is_valid(schema_editor, index.name) is not None:
-            schema_editor.remove_index(model, index, concurrently=True)  # type: ignore[call-arg]
+        with _patient(schema_editor):
+            if _is_valid(schema_editor, index.name) is not None:
+                schema_editor.remove_index(model, index, concurrently=True)  # type: ignore[call-arg]
     elif index.name in _indexes(schema_editor, model):
         schema_editor.remove_index(model, index)
+
+
+@contextmanager
+def _patient(schema_editor: BaseDatabaseSchemaEditor) -> Iterator[None]:
+    """Wait for as long as it takes: what is done in the background holds up nobody, and waits for every open transaction."""
+    with schema_editor.connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('lock_timeout')")
+        before = cursor.fetchone()[0]
+        cursor.execute("SELECT set_config('lock_timeout', '0', false)")
+        yield
+        cursor.execute("SELECT set_config('lock_timeout', %s, false)", [before])
 
 
 def _indexes(schema_editor: BaseDatabaseSchemaEditor, model: type[Model]) -> set[str]:

@@ -36,9 +36,9 @@ class Cluster:
         self.log = folder / "cluster.log"
         self._group: subprocess.Popen[bytes] | None = None
 
-    def manage(self, *arguments: str) -> str:
-        """Run a management command to its end; its output."""
-        return self._run([sys.executable, "manage.py", *arguments])
+    def manage(self, *arguments: str, fails: bool = False) -> str:
+        """Run a management command to its end, which it must reach or, where it `fails`, must not; its output."""
+        return self._run([sys.executable, "manage.py", *arguments], fails=fails)
 
     def fill(self, urls: list[str]) -> None:
         """A monitor for each address, due at once."""
@@ -94,6 +94,13 @@ class Cluster:
         with psycopg.connect(self.database) as connection:
             connection.execute(sql)
 
+    def execute_alone(self, sql: str) -> None:
+        """Run a statement outside any transaction, in the server's own database (PostgreSQL)."""
+        import psycopg
+
+        with psycopg.connect(self.database.rpartition("/")[0] + "/postgres", autocommit=True) as connection:
+            connection.execute(sql)
+
     def wait(self, condition: Callable[[], bool], *, what: str, within_s: float = 180.0) -> None:
         """Wait until a condition holds; fails with the end of the cluster's log."""
         ends = time.monotonic() + within_s
@@ -103,7 +110,7 @@ class Cluster:
                 raise AssertionError(f"not within {within_s:.0f} s: {what}\n{tail}")
             time.sleep(0.05)
 
-    def _run(self, command: list[str], *, stdin: str = "") -> str:
+    def _run(self, command: list[str], *, stdin: str = "", fails: bool = False) -> str:
         done = subprocess.run(
             command,
             cwd=ROOT,
@@ -111,11 +118,11 @@ class Cluster:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
-        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-        return done.stdout
+        assert (done.returncode != 0) == fails, f"{command}: {done.stdout}{done.stderr}"
+        return done.stdout + (done.stderr if fails else "")
 
 
 def _fill(urls: list[str]) -> None:

@@ -26,14 +26,15 @@ class LocalSite:
         self.rows: dict[str, list[Page]] = {}
         self.visits: Counter[str] = Counter()
         self.asked: dict[str, dict[str, str]] = {}
+        self.delay_s = delay_s
         site = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                if delay_s:
-                    time.sleep(delay_s)
+                if site.delay_s:
+                    time.sleep(site.delay_s)
                 site.visits[self.path] += 1
                 site.asked[self.path] = {name.lower(): value for name, value in self.headers.items()}
                 page = site.next_page(self.path) or Page(b"<p>not here</p>", status=404)
