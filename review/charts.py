@@ -262,12 +262,12 @@ def wilson(found: int, checks: int, z: float = 1.96) -> tuple[float, float]:
 def calibration(
     tenths: Sequence[Tenth],
     *,
-    width: int = 420,
-    height: int = 300,
+    width: int = 560,
+    height: int = 340,
     write: Callable[[float], str] = lambda v: f"{v:.0%}",
 ) -> Calibration:
     """The drawing of foreseen against found; tenths without checks are left out. Dots grow with the number of checks."""
-    left, inner, tall = 44.0, width - 44.0 - RIGHT, height - TOP - 34.0
+    left, inner, tall = 44.0, width - 44.0 - 3 * RIGHT, height - TOP - 26.0
 
     def x(share: float) -> float:
         return left + inner * share
@@ -289,6 +289,4 @@ def calibration(
     grid = [Line(write(value), _n(left - 5), _n(y(value))) for value in (0.0, *GRID)]
     across = [Line(write(value), _n(x(value)), _n(TOP + tall + 15), "middle") for value in (0.0, *GRID)]
     diagonal = f"M{_n(x(0))} {_n(y(0))}L{_n(x(1))} {_n(y(1))}"
-    return Calibration(
-        width, height, dots, grid, across, diagonal, _n(left), _n(width - RIGHT), _n(TOP + tall), _n(TOP)
-    )
+    return Calibration(width, height, dots, grid, across, diagonal, _n(left), _n(left + inner), _n(TOP + tall), _n(TOP))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from monitoring.models import Check, Monitor, Outcome, Site, Team
+from monitoring.models import Cause, Check, Monitor, Outcome, Site, Team
 from monitoring.scheduling import chance_of_change, rate_range
 from monitoring.services import pools
 from monitoring.services.promises import GRACE
@@ -123,12 +123,19 @@ def broken_promise(monitor: Monitor, *, now: datetime) -> Broken | None:
     return told([monitor], now)[0]
 
 
-def report(user: User, *, now: datetime, shown: int = SHOWN) -> Report:
-    """Broken promises of the user's teams, the oldest first, and those that cannot all be kept."""
+def report(user: User, *, now: datetime, shown: int = SHOWN, told_already: Collection[str] = ()) -> Report:
+    """Broken promises of the user's teams, the oldest first, and those that cannot all be kept.
+
+    Causes in `told_already` are those of alarms that stand beside it.
+    """
     late = Monitor.objects.visible_to(user).filter(enabled=True, deadline_at__lt=now - GRACE)
     first = list(late.select_related("site", "team", "page_type").order_by("deadline_at", "pk")[:shown])
     more = late.count() - len(first) if len(first) == shown else 0
-    return Report(tuple(told(first, now)), more, (*_too_full(user), *_too_dear(user)))
+    impossible = (
+        *([] if Cause.HOST in told_already else _too_full(user)),
+        *([] if Cause.BUDGET in told_already else _too_dear(user)),
+    )
+    return Report(tuple(told(first, now)), more, impossible)
 
 
 def told(monitors: Sequence[Monitor], now: datetime) -> list[Broken]:

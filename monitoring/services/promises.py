@@ -31,7 +31,7 @@ from monitoring.models import (
     Team,
 )
 from monitoring.scheduling.alarms import Event, Patience, Seen, after_look
-from monitoring.services import purses, schedule
+from monitoring.services import outbox, purses, schedule
 from monitoring.services.alerts import promise_told
 from monitoring.services.heartbeat import ALIVE
 from monitoring.services.politeness import LONGEST_REST
@@ -44,6 +44,7 @@ GRACE = timedelta(minutes=1)  # a visit that is under way at the very moment bre
 AHEAD = timedelta(hours=3)  # a promise whose time is over within this is looked at for what endangers it
 MOST = 100_000  # promises looked at in one run, those broken for longest first
 STILL = timedelta(minutes=10)  # so long without a look was an outage, so long without the end of a visit no worker
+UNLOOKED = timedelta(minutes=2)  # so long without a look, and nobody seems to be there who would
 CATCHING_UP = timedelta(days=1)  # after an outage promises are still broken by it
 KEPT = timedelta(days=400)  # alarms and outages that are over
 PATIENCE = Patience()
@@ -81,6 +82,19 @@ def look(*, now: datetime) -> str:
 def last_look() -> datetime | None:
     """When promises were last looked at; None before the first look."""
     return PromiseLook.objects.order_by("pk").values_list("at", flat=True).first()
+
+
+def stand_in(*, now: datetime) -> bool:
+    """Look, and send what there is to tell, where no worker does; whether that was needed.
+
+    For the ticker: without it nobody would say that there are no workers, because only they look and send mail.
+    """
+    at = last_look()
+    if at is None or now - at < UNLOOKED or Process.objects.filter(kind=Process.Kind.WORKER, seen_at__gte=now - ALIVE):
+        return False
+    look(now=now)
+    outbox.send_due(now=now)
+    return True
 
 
 def is_blind(*, now: datetime) -> bool:

@@ -27,6 +27,7 @@ def today(request: HttpRequest) -> HttpResponse:
     """Three changes worth reading first, the state of the watch, two weeks of figures."""
     user, now = cast("User", request.user), timezone.now()
     spoken = preferences_of(request).spoken_marks
+    raised = alarms.open_alarms(user)
     waiting = Change.objects.visible_to(user).waiting()
     first = queue.for_rows(waiting).order_by(*queue.ORDERS[""].columns)[:3]
     return render(
@@ -41,8 +42,8 @@ def today(request: HttpRequest) -> HttpResponse:
             "decided": queue.decided_today(user=user, since=moments.start_of_day(now)),
             "figures": watch.figures(user=user, now=now),
             "stopped": alarms.stopped_sentence(now),
-            "alarms": [alarms.line(one) for one in alarms.open_alarms(user)],
-            "promises": promises.report(user, now=now),
+            "alarms": [alarms.line(one) for one in raised],
+            "promises": promises.report(user, now=now, told_already={one.cause for one in raised}),
             "troubled": standing.standings(watch.troubled(user=user), now=now),
             "weeks": watch.weeks(user=user, now=now),
             "proposals": list(

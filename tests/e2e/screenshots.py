@@ -37,6 +37,8 @@ PAGES = {
     "monitor": "/m/3/",
     "monitors": "/monitors/",
     "sites": "/sites/?show=all",
+    "fleet": "/fleet/",
+    "overdue": "/fleet/overdue/",
     "calibration": "/calibration/privacy-policy/",
     "verdicts": "/verdicts/",
     "fields": "/fields/",

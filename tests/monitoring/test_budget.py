@@ -241,3 +241,38 @@ def test_what_is_spent_only_for_promises_is_told_and_a_team_without_a_budget_has
     free.refresh_from_db()
     assert free.planned_spend == pytest.approx(24, rel=0.02)
     assert free.priced_at == NOW
+
+
+def twentieths(times: list[Any]) -> list[int]:
+    """How many of some times lie in each twentieth of their span, its ends left out."""
+    ordered = sorted(times)[len(times) // 20 : -len(times) // 20]
+    start, span = ordered[0], ordered[-1] - ordered[0]
+    counts = [0] * 20
+    for at in ordered:
+        counts[min(int((at - start) / span * 20), 19)] += 1
+    return counts
+
+
+def test_neither_a_new_price_nor_a_restart_aligns_visits() -> None:
+    team = Team.objects.create(name="Large", budget=4000)
+    site = Site.objects.create(name="Large", host="large.example", gap_s=0)
+    vantage, page_type = make_monitor().vantage, make_page_type()
+    Monitor.objects.bulk_create(
+        Monitor(
+            name=str(n), url=f"https://large.example/{n}", team=team, site=site, vantage=vantage, page_type=page_type,
+            rate_a=1.0, rate_b=2.0, check_no=3, last_ok_at=NOW - timedelta(minutes=n % 720), plan_reason="expected-change",
+            last_checked_at=NOW - timedelta(minutes=n % 720), plan_price=9.0, next_check_at=NOW + timedelta(hours=30),
+            deadline_at=NOW + timedelta(days=6),
+        )
+        for n in range(1000)
+    )  # fmt: skip
+
+    budget.reprice(now=NOW)  # far cheaper: everybody was to come much later
+    planned = [at for at in Monitor.objects.filter(team=team).values_list("next_check_at", flat=True) if at]
+
+    assert max(planned) < NOW + timedelta(hours=30)
+    assert min(planned) > NOW
+    assert max(twentieths(planned)) < 3 * 45
+    assert len({at.replace(microsecond=0) for at in planned if at}) > 950
+    budget.reprice(now=NOW + timedelta(minutes=1))  # a restart asks again and changes nothing
+    assert list(Monitor.objects.filter(team=team).values_list("next_check_at", flat=True)) == planned

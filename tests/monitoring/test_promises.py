@@ -22,7 +22,7 @@ from monitoring.models import (
 )
 from monitoring.services import promises
 from monitoring.services.alerts import promise_told
-from tests.factories import NOW, make_check, make_monitor, make_page_type, make_team
+from tests.factories import NOW, make_check, make_monitor, make_page_type, make_team, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -230,6 +230,23 @@ def test_nobody_looking_is_noticed() -> None:
     promises.look(now=NOW)
     assert not promises.is_blind(now=NOW + 10 * MINUTE)
     assert promises.is_blind(now=NOW + 11 * MINUTE)
+
+
+def test_without_a_worker_the_ticker_looks_and_sends_what_there_is_to_tell(mailoutbox: list[Any]) -> None:
+    make_user("lea", role="lead")
+    late()
+    promises.look(now=NOW)
+    worker = Process.objects.create(
+        key="w", kind="worker", host="h", pid=1, version="1", started_at=NOW, seen_at=NOW + 3 * MINUTE
+    )
+
+    assert not promises.stand_in(now=NOW + MINUTE)  # somebody looked just now
+    assert not promises.stand_in(now=NOW + 3 * MINUTE)  # a worker lives
+    worker.delete()
+    assert all(promises.stand_in(now=NOW + n * MINUTE) for n in range(3, 12, 2))
+
+    assert not Outage.objects.exists()
+    assert [mail.subject for mail in mailoutbox] == ["1 promise of Compliance is broken: no worker is at work"]
 
 
 def test_a_promise_of_a_page_type_counts_like_a_monitors_own() -> None:

@@ -13,13 +13,14 @@ from django.db import close_old_connections
 from django.utils import timezone
 
 from monitoring.models import Process
-from monitoring.services import heartbeat, tallies
+from monitoring.services import heartbeat, promises, tallies
 from monitoring.services.ticker import Turn, turn
 
 logger = logging.getLogger(__name__)
 
 TELL_AGAIN_S = 600.0
 LONGEST_WAIT_S = 30.0
+STAND_IN_S = 30.0
 
 
 class Command(BaseCommand):
@@ -28,6 +29,7 @@ class Command(BaseCommand):
     requires_system_checks = []  # the web server makes them; a ticker has no pages
     _stopping = False
     _told_until = 0.0
+    _looks_at = 0.0
     help = "Hand due monitors and periodic jobs to the workers, every few seconds."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -46,6 +48,7 @@ class Command(BaseCommand):
             try:
                 self._tell(turn(now=timezone.now()))
                 heart.beat_if_due()
+                self._stand_in()
                 tallies.flush_due()
             except Exception:
                 wait = min(wait * 2, LONGEST_WAIT_S)
@@ -60,6 +63,13 @@ class Command(BaseCommand):
         if done.unrendered and time.monotonic() >= self._told_until:
             self._told_until = time.monotonic() + TELL_AGAIN_S
             logger.warning("no worker renders pages due=%d; start one with: manage.py work browser", done.unrendered)
+
+    def _stand_in(self) -> None:
+        """Look after promises every half minute where no worker is there to do it."""
+        if time.monotonic() >= self._looks_at:
+            self._looks_at = time.monotonic() + STAND_IN_S
+            if promises.stand_in(now=timezone.now()):
+                logger.warning("no worker looks after promises; the ticker does")
 
     def _stop(self, *_: object) -> None:
         self._stopping = True
