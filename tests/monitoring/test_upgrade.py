@@ -77,6 +77,33 @@ def test_an_upgrade_on_postgresql_may_be_killed_and_waits_for_no_lock(postgres_c
     _is_upgraded(postgres_cluster)
 
 
+@pytest.mark.services
+def test_an_index_that_was_cut_short_in_the_background_is_made_anew(postgres_cluster: Cluster) -> None:
+    postgres_cluster.execute(
+        "CREATE TABLE monitoring_monitor (id bigint, by_browser boolean, next_check_at timestamptz, enabled boolean, "
+        "quarantined_at timestamptz)"
+    )
+    make = ("shell", "--no-imports", "--verbosity", "0", "-c", _MAKE_INDEX)
+    valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'monitor_due_class'::regclass"
+    postgres_cluster.manage(*make)
+    assert postgres_cluster.query(valid) == [(True,)]
+    postgres_cluster.execute("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'monitor_due_class'::regclass")
+
+    postgres_cluster.manage(*make)
+
+    assert postgres_cluster.query(valid) == [(True,)]
+
+
+_MAKE_INDEX = """
+from django.db import connection
+from tests.monitoring.test_schema_changes import loader, new
+step = loader().disk_migrations["monitoring", "0017_claims_by_class"].operations[1]
+with connection.schema_editor(atomic=False) as editor:
+    step.database_forwards("monitoring", editor, new(), new())
+    step.database_forwards("monitoring", editor, new(), new())  # there already
+"""
+
+
 _APPLIED = "SELECT count(*) FROM django_migrations WHERE app = 'monitoring' AND name > '0012'"
 
 
