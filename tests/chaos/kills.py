@@ -21,8 +21,7 @@ type Row = dict[str, Any]
 QUIET = frozenset({"ledger", "ledger committed"})  # what these do happens where pages are as they were
 IN_CLUSTER = ("claim", "task done", "acknowledge")
 SOLO = tuple(point for point in faults.POINTS if point not in {"task done", "acknowledge"})
-# Not while it writes: a process that stands still in a transaction keeps everybody off SQLite, and its row on PostgreSQL until
-# `limits.bound_idle_transactions` lets go of it.
+# Not while it writes: a process that stands still in a transaction keeps everybody off SQLite, and its row on PostgreSQL.
 STOPS = ("judge", "payload file")
 
 
