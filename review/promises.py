@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from django.db.models import Count, Min, Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 SHOWN = 8
+COUNTED = 10_000  # counting stops here
 ENOUGH_SHAPE = 1.5  # below that too little is known to name an interval
 _DAY_S = 86_400.0
 _GOOD = {Outcome.NONE, Outcome.NOISE, Outcome.CONTENT, Outcome.FIELD}
@@ -130,7 +131,7 @@ def report(user: User, *, now: datetime, shown: int = SHOWN, told_already: Colle
     """
     late = Monitor.objects.visible_to(user).filter(enabled=True, deadline_at__lt=now - GRACE)
     first = list(late.select_related("site", "team", "page_type").order_by("deadline_at", "pk")[:shown])
-    more = late.count() - len(first) if len(first) == shown else 0
+    more = late.order_by()[:COUNTED].count() - len(first) if len(first) == shown else 0
     impossible = (
         *([] if Cause.HOST in told_already else _too_full(user)),
         *([] if Cause.BUDGET in told_already else _too_dear(user)),
@@ -183,21 +184,23 @@ def _why(monitor: Monitor, stands: standing.Standing | None, outcome: str | None
 
 def _queue(now: datetime) -> str:
     """How much is due that no worker has come to."""
-    found = Monitor.objects.filter(
+    due = Monitor.objects.filter(
         enabled=True, quarantined_at__isnull=True, lease_until__isnull=True, next_check_at__lte=now
-    ).aggregate(all=Count("pk"), oldest=Min("next_check_at"))
-    if not found["all"]:
+    )
+    waits = due.order_by()[:COUNTED].count()
+    oldest = due.order_by("next_check_at").values_list("next_check_at", flat=True).first()
+    if not waits or oldest is None:
         return _("It is being visited now.")
     return ngettext(
         "The workers are behind: %(n)s page is due, since %(span)s.",
         "The workers are behind: %(n)s pages are due, the first since %(span)s.",
-        found["all"],
-    ) % {"n": found["all"], "span": wording.long_span(now - found["oldest"])}
+        waits,
+    ) % {"n": waits, "span": wording.long_span(now - oldest)}
 
 
 def _too_full(user: User) -> list[str]:
     """Sites that cannot bear what is promised."""
-    sites = Site.objects.filter(least_load__gt=1, monitors__in=Monitor.objects.visible_to(user)).distinct()
+    sites = Site.objects.filter(Exists(Monitor.objects.visible_to(user).filter(site=OuterRef("pk"))), least_load__gt=1)
     return [alarms.host_sentence(site) for site in sites.order_by("-least_load")[:SHOWN]]
 
 

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.core.paginator import Paginator
 from django.db import models
 from django.http import HttpRequest
+from django.utils.functional import cached_property
 
 from monitoring.models import Team
 
@@ -46,10 +48,43 @@ def as_id(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
+class CappedPaginator(Paginator):  # type: ignore[type-arg]  # takes none when it runs
+    """Pages of a list that is counted up to a limit: counting ten million rows to say so takes longer than anybody looks."""
+
+    MOST = 10_000
+
+    @cached_property
+    def count(self) -> int:
+        """How many rows, or the limit where there are more; a search or filter leads to those beyond."""
+        rows = self.object_list
+        if not isinstance(rows, models.QuerySet):
+            return len(rows)
+        return int(rows.order_by()[: self.MOST].count())
+
+
+class OfferedFilter(admin.RelatedOnlyFieldListFilter):
+    """By a related row that some row of the list has; each is asked for by its index, where Django's own reads the whole table."""
+
+    def field_choices(  # type: ignore[override]  # what `get_choices` gives
+        self, field: Any, request: HttpRequest, model_admin: admin.ModelAdmin[Any]
+    ) -> list[tuple[str, str]]:
+        """The choices."""
+        having = model_admin.get_queryset(request).filter(**{field.name: models.OuterRef("pk")}).values("pk")
+        found = field.remote_field.model._default_manager.filter(models.Exists(having)).values_list("pk", flat=True)
+        choices: list[tuple[str, str]] = field.get_choices(
+            include_blank=False,
+            limit_choices_to={"pk__in": list(found)},
+            ordering=self.field_admin_ordering(field, request, model_admin),
+        )
+        return choices
+
+
 class TeamScoped[M: models.Model](Admin[M]):
     """Shows rows that belong to the person's teams; any other row does not exist for them, whatever the address."""
 
     team_path = "team"  # lookup from the row to its team
+    paginator = CappedPaginator
+    show_full_result_count = False
     rows_without_team = False  # whether rows whose path leads nowhere (a page type's rule) are everybody's
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[M]:
@@ -65,6 +100,7 @@ class TeamScoped[M: models.Model](Admin[M]):
 class Evidence[M: models.Model](Admin[M]):
     """What machines and people recorded: to read, never to write."""
 
+    paginator = CappedPaginator
     show_full_result_count = False
     list_per_page = 50
     actions = None

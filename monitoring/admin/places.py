@@ -18,7 +18,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from monitoring.admin.access import Admin, TeamScoped, visible_people
+from monitoring.admin.access import Admin, CappedPaginator, TeamScoped, visible_people
 from monitoring.admin.outlook import unfit_words
 from monitoring.fetching.robots import parse as parse_robots
 from monitoring.forms import SiteForm, VantageForm
@@ -56,6 +56,7 @@ class SiteAdmin(Admin[Site]):
         (_("Last changes"), {"fields": ["said"]}),
     ]
     show_full_result_count = False
+    paginator = CappedPaginator
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Site]:
         rows = super().get_queryset(request)

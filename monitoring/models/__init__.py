@@ -22,6 +22,7 @@ from monitoring.models.promise import Cause, Outage, PromiseAlarm, PromiseAlarmE
 from monitoring.models.rules import FieldRule, IgnoreRule
 from monitoring.models.site import RobotsPolicy, Site
 from monitoring.models.snapshot import Payload, Snapshot
+from monitoring.models.tally import HourTally, TallyMark
 from monitoring.models.team import Counts, Team
 from monitoring.models.vantage import Vantage
 from monitoring.models.watching import Alarm, FoldMark, SiteDay, SiteWatch
@@ -42,6 +43,7 @@ __all__ = [
     "ForecastBin",
     "Hint",
     "HintSource",
+    "HourTally",
     "IgnoreRule",
     "Monitor",
     "MonitorMemory",
@@ -67,6 +69,7 @@ __all__ = [
     "SiteWatch",
     "Snapshot",
     "Tally",
+    "TallyMark",
     "Team",
     "Vantage",
     "VantageComparison",

@@ -107,6 +107,8 @@ class Change(models.Model):
             ),
             # a monitor's history of changes: WHERE monitor ORDER BY opened_at DESC
             models.Index(fields=["monitor", "-opened_at"], name="change_of_monitor"),
+            # how many came in a span of time: WHERE opened_at BETWEEN ..
+            models.Index(fields=["opened_at"], name="change_by_time"),
             # snoozed ones to wake: WHERE state = snoozed AND snoozed_until <= now
             models.Index(fields=["snoozed_until"], name="change_snoozed", condition=models.Q(state="snoozed")),
         ]
@@ -147,6 +149,8 @@ class FieldChange(models.Model):
         indexes = [
             # the dataset page and its CSV: WHERE monitor AND name ORDER BY at DESC
             models.Index(fields=["monitor", "name", "-at"], name="field_change_series"),
+            # one field of every page, newest first; and which names there are
+            models.Index(fields=["name", "-at", "-id"], name="field_change_named"),
             # the dataset of everything, newest first
             models.Index(fields=["-at", "-id"], name="field_change_newest"),
         ]

@@ -29,7 +29,21 @@ class MonitorQuerySet(models.QuerySet["Monitor"]):
         """The monitors of the user's teams; all of them for a superuser."""
         if getattr(user, "is_superuser", False):
             return self
-        return self.filter(team__members=user.pk)
+        return self.filter(team__in=Team.objects.filter(members=user.pk).values("pk"))
+
+
+def of_visible[M: models.Model](
+    rows: models.QuerySet[M], user: AbstractBaseUser | AnonymousUser, path: str = "monitor"
+) -> models.QuerySet[M]:
+    """The rows whose monitor, at `path`, is one of the user's teams; all of them for a superuser.
+
+    EXISTS is asked per row, in the order of the rows' own index. A list of the monitors would be made first, and of a
+    million monitors nobody wants a list.
+    """
+    if getattr(user, "is_superuser", False):
+        return rows
+    teams = Team.objects.filter(members=user.pk).values("pk")
+    return rows.filter(models.Exists(Monitor.objects.filter(pk=models.OuterRef(path), team_id__in=teams)))
 
 
 class Renderer(models.TextChoices):
@@ -64,6 +78,9 @@ class MonitorState(models.TextChoices):
 
 
 _DECIDES_CLASS = {"renderer", "learned_renderer", "steps"}
+
+
+TROUBLED = [MonitorState.UNREAD, MonitorState.BLOCKED, MonitorState.ERROR, MonitorState.GONE]
 
 
 class Monitor(models.Model):
@@ -248,6 +265,17 @@ class Monitor(models.Model):
             ),
             # the reconciler: expired leases, WHERE lease_until <= now
             models.Index(fields=["lease_until"], name="monitor_leased", condition=models.Q(lease_until__isnull=False)),
+            # the list by name, and from a name on: ORDER BY name, id
+            models.Index(fields=["name", "id"], name="monitor_by_name"),
+            # who is in trouble, and since when: WHERE state = .. ORDER BY state_since. Not partial: SQLite does not see that a
+            # bound state is one of a list.
+            models.Index(fields=["state", "state_since", "id"], name="monitor_troubled"),
+            # who was set aside: WHERE quarantined_at IS NOT NULL
+            models.Index(
+                fields=["quarantined_at"],
+                name="monitor_set_aside",
+                condition=models.Q(quarantined_at__isnull=False),
+            ),
             # rates to be folded again: WHERE rate_stale
             models.Index(fields=["id"], name="monitor_rate_stale", condition=models.Q(rate_stale=True)),
             # who is to be told that a page can't be read: WHERE fail_no >= .. AND enabled

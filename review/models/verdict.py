@@ -59,6 +59,10 @@ class Verdict(models.Model):
         indexes = [
             # a change's verdicts in order: WHERE change ORDER BY id
             models.Index(fields=["change", "id"], name="verdict_of_change"),
+            # the log, newest first, and a span of it: ORDER BY at DESC, id DESC
+            models.Index(fields=["-at", "-id"], name="verdict_log"),
+            # a person's own log, and what they decided today
+            models.Index(fields=["actor", "-at", "-id"], name="verdict_log_of_actor"),
             # what a person did last, for undo: WHERE actor ORDER BY id DESC
             models.Index(fields=["actor", "-id"], name="verdict_of_actor"),
         ]

@@ -15,7 +15,8 @@ from django.db.models.functions import Coalesce
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from monitoring.models import Change, Check, Monitor, Outcome
+from monitoring.models import Change, Check, Outcome
+from monitoring.models.monitor import of_visible
 from monitoring.services import searching
 from review.models import Verdict
 from review.selectors.keyset import Order, after
@@ -325,9 +326,8 @@ def decided_today(*, user: User, since: datetime) -> int:
 
 def held_back(*, user: User) -> QuerySet[Check]:
     """Noise checks of the user's teams: what was not shown, to be looked through."""
-    monitors = Monitor.objects.visible_to(user).values("pk")
     return (
-        Check.objects.filter(monitor__in=monitors, outcome=Outcome.NOISE)
+        of_visible(Check.objects.filter(outcome=Outcome.NOISE), user)
         .select_related("monitor__site", "monitor__page_type")
         .defer("delta", "fields")
     )

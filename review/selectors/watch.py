@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
-from django.db.models import Count, Max, Min, Q
+from django.db.models import Count, Exists, Max, OuterRef, Q
 from django.db.models.functions import TruncDate
 from django.utils import timezone
 
 from monitoring.models import Change, Check, Monitor, MonitorState, Outcome, Site
+from monitoring.models.monitor import TROUBLED, MonitorQuerySet, of_visible
+from monitoring.services import visits
 from review.models import Verdict
+from review.selectors.keyset import Order
+from review.selectors.keyset import after as keyset_after
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 OUTCOMES = [Outcome.NONE, Outcome.NOISE, Outcome.CONTENT, Outcome.FIELD, Outcome.BLOCKED, Outcome.ERROR, Outcome.GONE]
 DAYS = 30
+COUNTED = 10_000  # counting stops here: an exact large number costs more than it says
+SHOWN = 12
+FEW, PAGE = 200, 25  # up to so many sites are shown at once; of more, so many a page
 SILENT_AFTER = timedelta(days=21)
 SILENT_CHECKS = 20
 # The worst kind of a day is what its cell shows: a page that can't be read looks like one that did not change.
@@ -35,43 +42,38 @@ class Figures:
     oldest_due: datetime | None
     monitors: int
 
+    def of(self, outcome: str) -> int:
+        """How many checks came to this."""
+        return next((n for name, _label, n in self.by_outcome if name == outcome), 0)
+
 
 def figures(*, user: User, now: datetime) -> Figures:
     """What the watch did in 24 hours, of the user's teams."""
     monitors = Monitor.objects.visible_to(user)
-    counts = dict(
-        Check.objects.filter(monitor__in=monitors.values("pk"), started_at__gte=now - timedelta(hours=24))
-        .values_list("outcome")
-        .annotate(n=Count("pk"))
-        .order_by()
-    )
+    counts = visits.counts(now=now, teams=None if user.is_superuser else list(user.teams.values_list("pk", flat=True)))
     total = sum(counts.values())
-    waits = Q(enabled=True, quarantined_at__isnull=True)
-    facts = monitors.aggregate(
-        all=Count("pk", filter=Q(enabled=True)),
-        overdue=Count("pk", filter=waits & Q(next_check_at__lt=now - timedelta(minutes=15))),
-        oldest=Min("next_check_at", filter=waits),
-    )
+    late = monitors.filter(
+        enabled=True, quarantined_at__isnull=True, next_check_at__lt=now - timedelta(minutes=15)
+    ).order_by("next_check_at")
+    overdue = late[:COUNTED].count()
     return Figures(
         checks=total,
         answered=total - counts.get(Outcome.BLOCKED, 0) - counts.get(Outcome.ERROR, 0),
         by_outcome=[(str(o.value), str(o.label), counts[o]) for o in OUTCOMES if counts.get(o)],
-        overdue=facts["overdue"],
-        oldest_due=facts["oldest"] if facts["overdue"] else None,
-        monitors=facts["all"],
+        overdue=overdue,
+        oldest_due=late.values_list("next_check_at", flat=True).first() if overdue else None,
+        monitors=monitors.filter(enabled=True).order_by()[:COUNTED].count(),
     )
 
 
 def troubled(*, user: User) -> list[Monitor]:
     """Monitors that are blocked, failing, gone or not yet read, the longest first."""
-    bad = [MonitorState.BLOCKED, MonitorState.ERROR, MonitorState.GONE, MonitorState.UNREAD]
-    return list(
-        Monitor.objects.visible_to(user)
-        .filter(enabled=True)
-        .filter(Q(state__in=bad) | Q(quarantined_at__isnull=False))
-        .select_related("site")
-        .order_by("state_since", "pk")[:12]
-    )
+    rows = Monitor.objects.visible_to(user).filter(enabled=True).select_related("site").order_by("state_since", "pk")
+    # Each state by itself, in the order of its index; together they would all be read and sorted.
+    kinds = [rows.filter(state=state) for state in TROUBLED]
+    found = {row.pk: row for kind in (*kinds, rows.filter(quarantined_at__isnull=False)) for row in kind[:SHOWN]}
+    last = datetime.max.replace(tzinfo=UTC)
+    return sorted(found.values(), key=lambda row: (row.state_since or last, row.pk))[:SHOWN]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +91,14 @@ def weeks(*, user: User, now: datetime) -> list[Week]:
     for index in (0, 1):
         until, since = now - timedelta(days=7 * index), now - timedelta(days=7 * (index + 1))
         changes = Change.objects.visible_to(user)
-        opened = changes.filter(opened_at__gte=since, opened_at__lt=until).count()
+        opened = changes.filter(opened_at__gte=since, opened_at__lt=until).count()  # a week of the index
         counts = dict(
-            Verdict.objects.filter(
-                change__monitor__in=Monitor.objects.visible_to(user).values("pk"),
-                at__gte=since,
-                at__lt=until,
-                action__in=["approve", "dismiss"],
-                undone_by__isnull=True,
+            of_visible(
+                Verdict.objects.filter(
+                    at__gte=since, at__lt=until, action__in=["approve", "dismiss"], undone_by__isnull=True
+                ),
+                user,
+                "change__monitor",
             )
             .values_list("action")
             .annotate(n=Count("pk"))
@@ -123,9 +125,37 @@ class SiteLine:
     trouble: int
 
 
-def sites(*, user: User, now: datetime) -> list[SiteLine]:
-    """Every site with monitors of the user's teams, those in trouble first."""
+BY_NAME = Order(("name", "pk"))
+
+
+def sites(
+    *, user: User, now: datetime, after: tuple[Any, ...] | None = None
+) -> tuple[list[SiteLine], tuple[Any, ...] | None]:
+    """Sites with monitors of the user's teams, those in trouble first; and where the next page starts, None at the end.
+
+    All of them where there are few. Of many the ones with most trouble, then by name a few at a time: thirty days of ten
+    thousand sites are millions of visits.
+    """
     monitors = Monitor.objects.visible_to(user)
+    theirs = Site.objects.filter(Exists(monitors.filter(site=OuterRef("pk")))).order_by(*BY_NAME.columns)
+    found = list(theirs[: FEW + 1])
+    if len(found) <= FEW:
+        return _lines(monitors.filter(site__in=found), now), None
+    worst: list[int] = []
+    if after is None:
+        bad = monitors.filter(enabled=True, state__in=TROUBLED).exclude(state=MonitorState.UNREAD).order_by()
+        worst = list(bad.values_list("site", flat=True).annotate(n=Count("pk")).order_by("-n", "site")[:PAGE])
+    room = PAGE - len(worst)
+    rows = keyset_after(theirs, BY_NAME, after) if after else theirs
+    named = list(rows[: room + 1])
+    lines = _lines(monitors.filter(site__in=[*worst, *named[:room]]), now)
+    if len(named) <= room:
+        return lines, None
+    return lines, BY_NAME.key(named[room - 1]) if room else ("", 0)
+
+
+def _lines(monitors: MonitorQuerySet, now: datetime) -> list[SiteLine]:
+    """The lines of the sites of some monitors."""
     zone = timezone.get_current_timezone()
     today = timezone.localtime(now).date()
     start = now - timedelta(days=DAYS)

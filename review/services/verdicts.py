@@ -10,6 +10,7 @@ from django.core.exceptions import SuspiciousOperation
 from django.db import IntegrityError, transaction
 
 from monitoring.models import Change
+from monitoring.models.monitor import of_visible
 from monitoring.services import changes
 from review.models import Verdict
 
@@ -91,12 +92,9 @@ def standing_verdict(change_id: int) -> Verdict | None:
 
 def last_undoable(actor: User) -> Verdict | None:
     """What the person's undo would take back: their newest verdict or snooze that stands, in a team they are still in."""
+    standing = Verdict.objects.filter(actor=actor, action__in=(*STATES, Verdict.Action.SNOOZE), undone_by__isnull=True)
     return (
-        Verdict.objects.filter(actor=actor, action__in=(*STATES, Verdict.Action.SNOOZE), undone_by__isnull=True)
-        .filter(change__in=Change.objects.visible_to(actor))
-        .select_related("change__monitor__site")
-        .order_by("-pk")
-        .first()
+        of_visible(standing, actor, "change__monitor").select_related("change__monitor__site").order_by("-pk").first()
     )
 
 

@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from monitoring.models import FieldChange, Monitor
+from monitoring.models.monitor import of_visible
 from review import wording
 from review.selectors import keyset
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 ORDER = keyset.Order(("-at", "-pk"))
 CSV_ROWS = 100_000
+NAMES = 100
 # A spreadsheet takes text that starts with one of these for a formula; the full-width forms are folded by some.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _LEADING = re.compile(r"\A[\s\x00-\x20\x7f-\xa0\u200b-\u200f\u2060\ufeff]+")
@@ -45,9 +47,7 @@ class _Echo:
 
 def _found(request: HttpRequest) -> tuple[QuerySet[FieldChange], dict[str, str]]:
     user = cast("User", request.user)
-    found = FieldChange.objects.filter(monitor__in=Monitor.objects.visible_to(user).values("pk")).select_related(
-        "monitor__site"
-    )
+    found = of_visible(FieldChange.objects.select_related("monitor__site"), user)
     kept: dict[str, str] = {}
     monitor, name = request.GET.get("monitor", ""), request.GET.get("name", "").replace("\x00", "")[:60]
     if monitor.isascii() and monitor.isdigit() and len(monitor) < 16:
@@ -65,7 +65,6 @@ def field_list(request: HttpRequest) -> HttpResponse:
         found, ORDER, size=50, after_cursor=request.GET.get("after", ""), before_cursor=request.GET.get("before", "")
     )
     base = reverse("fields")
-    visible = Monitor.objects.visible_to(cast("User", request.user)).values("pk")
     return render(
         request,
         "review/fields.html",
@@ -76,15 +75,21 @@ def field_list(request: HttpRequest) -> HttpResponse:
             "monitor": Monitor.objects.visible_to(cast("User", request.user)).filter(pk=kept["monitor"]).first()
             if "monitor" in kept
             else None,
-            "names": FieldChange.objects.filter(monitor__in=visible)
-            .order_by("name")
-            .values_list("name", flat=True)
-            .distinct(),
+            "names": _names(cast("User", request.user)),
             "csv": reverse("fields_csv") + (f"?{urlencode(kept)}" if kept else ""),
             "older": f"{base}?{urlencode({**kept, 'after': page.older})}" if page.older else "",
             "newer": f"{base}?{urlencode({**kept, 'before': page.newer})}" if page.newer else "",
         },
     )
+
+
+def _names(user: User) -> list[str]:
+    """The names of fields that changed: from each the next one, by the index; a DISTINCT would read every row."""
+    rows = of_visible(FieldChange.objects.all(), user).order_by("name").values_list("name", flat=True)
+    found: list[str] = []
+    while len(found) < NAMES and (name := rows.filter(name__gt=found[-1] if found else "").first()) is not None:
+        found.append(name)
+    return found
 
 
 def _cells(row: FieldChange) -> list[str]:

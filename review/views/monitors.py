@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.db.models import Count, Q
+from django.db.models import Count, Exists, OuterRef, Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
@@ -17,11 +17,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from monitoring.models import CalibrationRun, Monitor, MonitorState, PageType, Site, Snapshot
+from monitoring.models.monitor import MonitorQuerySet
 from monitoring.services import calibrate
 from monitoring.services import monitors as service
 from review import promises, roles, standing, wording
 from review.entries import line_of
-from review.selectors import history, keyset
+from review.selectors import history, keyset, watch
 from review.views import parameters
 from review.views.access import calibrating, deciding, monitor_or_404
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 ORDER = keyset.Order(("name", "pk"))
 RANGES = {"30": timedelta(days=30), "90": timedelta(days=90), "365": timedelta(days=365)}
 SNAPSHOTS = 8
+SITES_OFFERED = 500
 
 
 @require_GET
@@ -70,19 +72,30 @@ def monitor_list(request: HttpRequest) -> HttpResponse:
             "lines": [
                 {"monitor": m, "waiting": waiting.get(m.pk, 0), "next": standing.next_words(m, now)} for m in page.rows
             ],
-            "total": found.count(),
+            "total": found.order_by()[: watch.COUNTED].count(),
             "query": query,
             "state": state,
             "states": MonitorState.choices,
             "site": site,
-            "sites": Site.objects.filter(monitors__in=visible).distinct().values_list("pk", "name"),
+            "sites": _sites_offered(visible, site_id),
             "type": page_type,
-            "types": PageType.objects.filter(monitors__in=visible).distinct().values_list("pk", "name"),
+            "types": PageType.objects.filter(Exists(visible.filter(page_type=OuterRef("pk")))).values_list(
+                "pk", "name"
+            ),
             "older": f"{base}?{urlencode({**kept, 'after': page.older})}" if page.older else "",
             "newer": f"{base}?{urlencode({**kept, 'before': page.newer})}" if page.newer else "",
             "filtered": bool(kept),
         },
     )
+
+
+def _sites_offered(visible: MonitorQuerySet, chosen: int | None) -> list[tuple[int, str]]:
+    """Sites for the filter: the first by name, and the one that is chosen; of ten thousand nobody picks from a list."""
+    theirs = Site.objects.filter(Exists(visible.filter(site=OuterRef("pk")))).values_list("pk", "name")
+    found = list(theirs.order_by("name", "pk")[:SITES_OFFERED])
+    if chosen is not None and all(pk != chosen for pk, _name in found):
+        found += theirs.filter(pk=chosen)
+    return found
 
 
 @require_GET

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from django.contrib import messages
@@ -19,11 +19,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
-from monitoring.models import Change, Check, Monitor, MonitorState, PageType, Site
+from monitoring.models import Change, Monitor, MonitorState, PageType, Site
 from review import context, roles, rows
 from review.middleware import preferences_of
 from review.models import Verdict
-from review.selectors import keyset, queue
+from review.selectors import keyset, queue, watch
 from review.services import assignments, saved_views, verdicts
 from review.views import moments, parameters
 from review.views.access import deciding
@@ -223,24 +223,25 @@ def queue_page(request: HttpRequest) -> HttpResponse:
 def _nothing_waits(request: HttpRequest, user: User, now: datetime) -> HttpResponse:
     """The empty queue proves that the watch is awake."""
     monitors = Monitor.objects.visible_to(user)
-    visible = monitors.values("pk")
-    day = Check.objects.filter(monitor__in=visible, started_at__gte=now - timedelta(hours=24))
-    blocked = monitors.filter(state=MonitorState.BLOCKED, enabled=True).select_related("site")
+    day = watch.figures(user=user, now=now)
+    blocked = (
+        monitors.filter(state=MonitorState.BLOCKED, enabled=True).select_related("site")
+    )
     last = Verdict.objects.filter(actor=user, action__in=["approve", "dismiss"]).order_by("-pk").first()
     return render(
         request,
         "review/queue_empty.html",
         {
             "section": "queue",
-            "monitors": monitors.count(),
+            "monitors": monitors.order_by()[: watch.COUNTED].count(),
             "decided": queue.decided_today(user=user, since=moments.start_of_day(now)),
             "last": last,
-            "checks": day.count(),
-            "answered": day.exclude(outcome__in=["blocked", "error"]).count(),
+            "checks": day.checks,
+            "answered": day.answered,
             "blocked": list(blocked[:3]),
-            "blocked_count": blocked.count(),
-            "snoozed": Change.objects.visible_to(user).filter(state=Change.State.SNOOZED).count(),
-            "noise": day.filter(outcome="noise").count(),
+            "blocked_count": blocked.order_by()[: context.CAPPED].count(),
+            "snoozed": Change.objects.visible_to(user).filter(state=Change.State.SNOOZED)[: context.CAPPED].count(),
+            "noise": day.of("noise"),
             "noise_address": reverse("queue") + "?kind=noise",
             "snoozed_address": _address(queue.Filter(view="snoozed")),
             "newest": now.isoformat(),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import TYPE_CHECKING, cast
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
@@ -14,7 +16,7 @@ from django.views.decorators.http import require_GET
 from monitoring.models import Alarm, Outcome
 from monitoring.services import watching
 from review import alarm_words
-from review.selectors import watch
+from review.selectors import keyset, watch
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -35,9 +37,10 @@ def _told(line: watch.SiteLine) -> str:
 def site_list(request: HttpRequest) -> HttpResponse:
     """Every site over 30 days; failures are never drawn as quiet."""
     user, now = cast("User", request.user), timezone.now()
-    lines = watch.sites(user=user, now=now)
+    after = keyset.from_cursor(request.GET.get("after", ""), watch.BY_NAME)
+    lines, more = watch.sites(user=user, now=now, after=after)
     alarms = watching.sites_in_alarm([line.site.pk for line in lines])
-    shown = lines if request.GET.get("show") == "all" else [line for line in lines if line.trouble] or lines
+    shown = lines if request.GET.get("show") == "all" or more else [line for line in lines if line.trouble] or lines
     return render(
         request,
         "review/sites.html",
@@ -52,6 +55,9 @@ def site_list(request: HttpRequest) -> HttpResponse:
                 for alarm in alarms.get(line.site.pk, [])
             ],
             "total": len(lines),
+            "older": f"{reverse('sites')}?{urlencode({'show': 'all', 'after': keyset.to_cursor(more)})}"
+            if more
+            else "",
             "narrowed": len(shown) < len(lines),
             "blocked": sum(bool(line.blocked) for line in lines),
             "silent": sum(alarm.kind == Alarm.Kind.SILENT for found in alarms.values() for alarm in found),

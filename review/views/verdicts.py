@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
-from monitoring.models import Monitor
+from monitoring.models.monitor import of_visible
 from review import roles, wording
 from review.models import Verdict
 from review.selectors import keyset
@@ -28,9 +28,8 @@ ORDER = keyset.Order(("-at", "-pk"))
 def verdict_log(request: HttpRequest) -> HttpResponse:
     """Every row, undone ones too: the log is append-only."""
     user, now = cast("User", request.user), timezone.now()
-    found = Verdict.objects.filter(change__monitor__in=Monitor.objects.visible_to(user).values("pk")).select_related(
-        "actor", "change__monitor__site", "undone_by", "undoes"
-    )
+    rows = Verdict.objects.select_related("actor", "change__monitor__site", "undone_by", "undoes")
+    found = of_visible(rows, user, "change__monitor")
     kept = {}
     if request.GET.get("who") == "me":
         found, kept["who"] = found.filter(actor=user), "me"

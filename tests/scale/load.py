@@ -178,6 +178,11 @@ def people(teams: list[Team]) -> None:
     teams[0].members.add(boss)
 
 
+def one_vantage() -> None:
+    """What checks can't do without; whoever only weighs checks needs no monitors."""
+    Vantage.objects.get_or_create(name="default")
+
+
 def visits_of(size: Size, n: str) -> str:
     """How many visits the monitor of that number has had: few many, many few."""
     share = size.checks / size.monitors / 10
@@ -333,8 +338,8 @@ def evidence(size: Size, now: datetime, say: Callable[[str], None] = print) -> N
     """Payloads, snapshots, changes with verdicts, field changes. Changes hang on checks that found something."""
     sql = Sql(now)
     with connection.cursor() as cursor:
-        cursor.execute("SELECT COALESCE(MAX(id), 0) FROM monitoring_check")
-        checks_made = int(cursor.fetchone()[0])
+        cursor.execute("SELECT MIN(id), COUNT(*) FROM monitoring_check")
+        first_check, checks_made = map(int, cursor.fetchone())
         cursor.execute("SELECT MIN(id) FROM auth_user")
         person = int(cursor.fetchone()[0])
     insert(
@@ -360,16 +365,16 @@ def evidence(size: Size, now: datetime, say: Callable[[str], None] = print) -> N
             sql.numbers(first, last),
         )  # fmt: skip
     say(f"snapshots {2 * shots:,}")
-    _changes(sql, size, checks_made, say)
+    _changes(sql, size, first_check, checks_made, say)
     _verdicts(sql, size, person, say)
-    _fields(sql, size, checks_made, say)
+    _fields(sql, size, first_check, checks_made, say)
     run(
         f"UPDATE monitoring_monitor SET baseline_id = id * 2 WHERE id <= {min(size.monitors, size.changes)} AND state <> 'unread'"
     )
     _sequences(Payload, Snapshot, Change, Verdict, FieldChange, Check)
 
 
-def _changes(sql: Sql, size: Size, checks_made: int, say: Callable[[str], None]) -> None:
+def _changes(sql: Sql, size: Size, first_check: int, checks_made: int, say: Callable[[str], None]) -> None:
     pending = f"(n % {round(1 / PENDING)} = 0)"
     for first in range(1, size.changes + 1, CHUNK):
         last = min(first + CHUNK - 1, size.changes)
@@ -378,7 +383,7 @@ def _changes(sql: Sql, size: Size, checks_made: int, say: Callable[[str], None])
             {
                 "id": "n",
                 "monitor_id": f"1 + n % {size.monitors}",
-                "check_row_id": f"1 + (n * 9) % {checks_made}",
+                "check_row_id": f"{first_check} + (n * 9) % {checks_made}",
                 "prior_id": "n * 2",
                 "new_id": "n * 2 - 1",
                 "kind": sql.pick(sql.random(3), (0.2, "'field'"), (1, "'content'")),
@@ -389,7 +394,7 @@ def _changes(sql: Sql, size: Size, checks_made: int, say: Callable[[str], None])
                 "score": f"0.5 + 0.5 * {sql.random(6)}", "cut": "0.5", "distance": "5", "threshold": "3",
                 "reasons": quoted(NOISE), "diff": quoted(DIFF), "say": quoted(SAY), "diff_hash": sql.text("'0000000000000000000000000000000000000000000000000000000'", "100000000 + n"),
                 "added": "1", "removed": "1", "places": "1",
-                "search_text": sql.text("'we will not may share it with partner '", "n % 5000"),
+                "search_text": sql.text("'privacy notice '", f"1 + n % {size.monitors}", "' example legal page\nwe will not may share it with partner '", "n % 5000"),
             },
             sql.numbers(first, last),
         )  # fmt: skip
@@ -410,12 +415,12 @@ def _verdicts(sql: Sql, size: Size, person: int, say: Callable[[str], None]) -> 
     say("verdicts")
 
 
-def _fields(sql: Sql, size: Size, checks_made: int, say: Callable[[str], None]) -> None:
+def _fields(sql: Sql, size: Size, first_check: int, checks_made: int, say: Callable[[str], None]) -> None:
     insert(
         FieldChange,
         {
             "monitor_id": f"1 + (n * 13) % {size.monitors}",
-            "check_row_id": f"1 + (n * 9) % {checks_made}",
+            "check_row_id": f"{first_check} + (n * 9) % {checks_made}",
             "name": sql.pick(sql.random(2), (0.5, "'price'"), (0.8, "'title'"), (0.9, "'version'"), (1, "'effective-date'")),
             "type": "'text'", "state": "'changed'", "old": "'\"1\"'", "new": "'\"2\"'",
             "text": "'from 1 to 2'", "at": sql.ago(f"180 * {sql.random(3)}"),
@@ -423,6 +428,26 @@ def _fields(sql: Sql, size: Size, checks_made: int, say: Callable[[str], None]) 
         sql.numbers(1, size.changes),
     )  # fmt: skip
     say("field changes")
+
+
+def fast() -> None:
+    """Settings of this connection for loading: nothing is synced, and keys that the load itself gives are not looked up."""
+    if connection.vendor == "postgresql":
+        run("SET synchronous_commit = off")
+        run("SET session_replication_role = replica")
+        run("SET work_mem = '256MB'")
+        return
+    for pragma in ("synchronous=OFF", "foreign_keys=OFF", "cache_size=-1000000", "temp_store=MEMORY"):
+        run(f"PRAGMA {pragma}")
+
+
+def empty_checks() -> None:
+    """No checks, and their numbers from one again."""
+    if connection.vendor == "postgresql":
+        run("TRUNCATE monitoring_check RESTART IDENTITY CASCADE")
+        return
+    run("DELETE FROM monitoring_check")
+    run("DELETE FROM sqlite_sequence WHERE name = 'monitoring_check'")
 
 
 def analyze() -> None:
