@@ -7,9 +7,10 @@ PY := .venv/bin/python
 JOBS ?= 4
 RENDERS ?= 1000
 CUTS ?= 200
+ROWS ?= 1000000
 
 .DEFAULT_GOAL := help
-.PHONY: help run test unit lint format types bench soak chaos power eval calibrate-sim silence-sim fit-detector screenshots messages lock setup-base setup-dev setup-bench clean
+.PHONY: help run test unit lint format types bench soak scale chaos power eval calibrate-sim silence-sim fit-detector screenshots messages lock setup-base setup-dev setup-bench clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)$$/  make \1|\2/' | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
@@ -55,6 +56,9 @@ power: setup-dev ## copies of a busy installation as power cuts would leave it (
 
 chaos: setup-dev ## kill loops and fault runs, as tables; ARGS="points random --broker redis --count 20" chooses
 	@$(PY) -m tests.chaos $(ARGS)
+
+scale: setup-dev ## a million monitors and ten million checks on SQLite and PostgreSQL: bytes, claims, jobs, pages (ROWS=1000000)
+	@$(PY) -m tests.scale --rows $(ROWS) && $(PY) -m tests.scale.writers
 
 eval: setup-bench ## score the detector and the main-content rule on the shared corpora, where present
 	@$(PY) -m tests.evaluation.tables

@@ -224,9 +224,7 @@ def _nothing_waits(request: HttpRequest, user: User, now: datetime) -> HttpRespo
     """The empty queue proves that the watch is awake."""
     monitors = Monitor.objects.visible_to(user)
     day = watch.figures(user=user, now=now)
-    blocked = (
-        monitors.filter(state=MonitorState.BLOCKED, enabled=True).select_related("site")
-    )
+    blocked = monitors.filter(state=MonitorState.BLOCKED, enabled=True).select_related("site")
     last = Verdict.objects.filter(actor=user, action__in=["approve", "dismiss"]).order_by("-pk").first()
     return render(
         request,
