@@ -34,7 +34,6 @@ def _one(monitors: int) -> int:
     import django
 
     django.setup()
-    from django.conf import settings
     from django.utils import timezone
     from django_q.brokers import get_broker
     from django_q.signing import SignedPackage
@@ -79,7 +78,6 @@ def _one(monitors: int) -> int:
         met &= size != BATCHES[0] or total <= MOST_MS
         parts = "  ".join(f"{stage} {ms:6.3f}" for stage, ms in each.items())
         print(f"   tasks of {size:3}: {total:7.3f} ms a check   ({parts})", flush=True)
-    assert settings.Q_CLUSTER["retry"] > 0
     return 0 if met else 1
 
 

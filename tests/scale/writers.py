@@ -33,12 +33,12 @@ def _fill(processes: int, each: int) -> None:
     from django.core.management import call_command
     from django.db import connection
 
-    from monitoring.models import Monitor
+    from monitoring.models import Monitor, Site
     from tests import factories
 
     call_command("migrate", interactive=False, verbosity=0)
     person = factories.make_user()
-    site = factories.Site.objects.create(name="One", host="one.example", gap_s=0)
+    site = Site.objects.create(name="One", host="one.example", gap_s=0)
     for number in range(processes):
         monitor = factories.make_monitor(site=site, name=f"visited by {number}", state="ok", lease_token=f"t{number}")
         for n in range(each):
