@@ -58,7 +58,7 @@ chaos: setup-dev ## kill loops and fault runs, as tables; ARGS="points random --
 	@$(PY) -m tests.chaos $(ARGS)
 
 scale: setup-dev ## a million monitors and ten million checks on SQLite and PostgreSQL: bytes, claims, jobs, pages (ROWS=1000000)
-	@$(PY) -m tests.scale --rows $(ROWS) && $(PY) -m tests.scale.writers
+	@$(PY) -m tests.scale --rows $(ROWS)
 
 eval: setup-bench ## score the detector and the main-content rule on the shared corpora, where present
 	@$(PY) -m tests.evaluation.tables
