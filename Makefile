@@ -10,7 +10,7 @@ CUTS ?= 200
 ROWS ?= 1000000
 
 .DEFAULT_GOAL := help
-.PHONY: help run test unit lint format types bench soak scale chaos power eval calibrate-sim silence-sim fit-detector screenshots messages lock setup-base setup-dev setup-bench clean
+.PHONY: help run test unit lint format types bench soak scale chaos power eval calibrate-sim silence-sim brake-sim fit-detector screenshots messages lock setup-base setup-dev setup-bench clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)$$/  make \1|\2/' | awk -F'|' '{printf "%-22s %s\n", $$1, $$2}'
@@ -68,6 +68,9 @@ calibrate-sim: setup-bench ## calibration from wrong cuts, with a scripted analy
 
 silence-sim: setup-dev ## fleets whose sites begin to serve a stale copy, and fleets that never do
 	@$(PY) -m tests.calibrating.simulation.silence
+
+brake-sim: setup-dev ## fleets over years with holidays and a shared content system, and faults of a renderer
+	@$(PY) -m tests.calibrating.simulation.brake
 
 fit-detector: setup-bench ## fit the weights of the substance score on labelled pairs
 	@$(PY) -m tests.evaluation.fit

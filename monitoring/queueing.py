@@ -130,6 +130,7 @@ periodic(
     kind=WorkerClass.BROWSER,
 )
 periodic("site-days", 300, "monitoring.services.watching.fold", when="monitoring.services.watching.anything_new")
+periodic("brake", 60, "monitoring.services.brake.look", when="monitoring.services.brake.is_wanted")
 periodic("site-alarms", 3_600, "monitoring.services.watching.look")
 periodic("forget-site-days", 86_400, "monitoring.services.watching.forget")
 periodic("lost-calibrations", 900, "monitoring.services.refetch.give_up")

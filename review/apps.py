@@ -16,10 +16,11 @@ class ReviewConfig(AppConfig):
 
         from monitoring.queueing import periodic
         from monitoring.services.alerts import important_field_changed, promise_told
+        from monitoring.services.brake import held
         from monitoring.services.watching import alarm_told
         from review.services import promise_mail
         from review.services.accounts import ensure_roles
-        from review.services.alarms import tell_alarm
+        from review.services.alarms import tell_alarm, tell_hold
         from review.services.alerts import send_field_alert
 
         periodic("digests", 60, "review.services.digests.tick", when="review.services.digests.any_due")
@@ -30,6 +31,7 @@ class ReviewConfig(AppConfig):
             "review.services.calibrating.tick",
             when="review.services.calibrating.any_automatic",
         )
+        held.connect(tell_hold, dispatch_uid="review.holds")
         alarm_told.connect(tell_alarm, dispatch_uid="review.alarms")
         important_field_changed.connect(send_field_alert, dispatch_uid="review.alerts")
         promise_told.connect(promise_mail.send, dispatch_uid="review.promises")

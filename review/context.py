@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from monitoring.models import Change
+from monitoring.services import brake
 from review import roles
 from review.middleware import preferences_of
 
@@ -40,6 +41,7 @@ def interface(request: HttpRequest) -> dict[str, object]:
         "search_text": "",
         "me": {"name": roles.display_name(user), "initials": roles.initials(user), "is_staff": user.is_staff},
         "preferences": SimpleLazyObject(lambda: preferences_of(request)),
+        "hold": SimpleLazyObject(brake.active),
         "waiting": SimpleLazyObject(lambda: capped(waiting_count(request))),
         "may_decide": SimpleLazyObject(lambda: roles.may_decide(user)),
         "may_calibrate": SimpleLazyObject(lambda: roles.may_calibrate(user)),

@@ -25,7 +25,7 @@ from monitoring.models.snapshot import Payload, Snapshot
 from monitoring.models.tally import HourTally, TallyMark
 from monitoring.models.team import Counts, Team
 from monitoring.models.vantage import Vantage
-from monitoring.models.watching import Alarm, FoldMark, SiteDay, SiteWatch
+from monitoring.models.watching import Alarm, FoldMark, Hold, SiteDay, SiteWatch
 from monitoring.models.worker_class import WorkerClass
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "ForecastBin",
     "Hint",
     "HintSource",
+    "Hold",
     "HourTally",
     "IgnoreRule",
     "Monitor",

@@ -32,7 +32,7 @@ class ChangeQuerySet(models.QuerySet["Change"]):
 
     def waiting(self) -> ChangeQuerySet:
         """Changes that want a verdict now."""
-        return self.filter(state=Change.State.OPEN)
+        return self.filter(state=Change.State.OPEN, hold__isnull=True)
 
 
 class Change(models.Model):
@@ -79,6 +79,9 @@ class Change(models.Model):
     folded = models.PositiveIntegerField(_("newer captures folded in"), default=0)
     returns = models.PositiveIntegerField(_("times back to the prior text"), default=0)  # while it waited
     search_text = models.TextField(blank=True)
+    hold = models.ForeignKey(
+        "monitoring.Hold", on_delete=models.SET_NULL, null=True, blank=True, related_name="changes", db_index=False
+    )  # held back with many others until a lead decides
     # The chance with which this noise was taken for the audit sample, as it was then; null for what was found.
     sample_share = models.FloatField(null=True, blank=True)
 
@@ -110,6 +113,8 @@ class Change(models.Model):
             # how many came in a span of time: WHERE opened_at BETWEEN ..
             models.Index(fields=["opened_at"], name="change_by_time"),
             # snoozed ones to wake: WHERE state = snoozed AND snoozed_until <= now
+            # what is held: WHERE hold
+            models.Index(fields=["hold"], name="change_held", condition=models.Q(hold__isnull=False)),
             models.Index(fields=["snoozed_until"], name="change_snoozed", condition=models.Q(state="snoozed")),
         ]
 

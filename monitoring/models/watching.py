@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -96,3 +97,42 @@ class Alarm(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} on site {self.site_id}"
+
+
+class Hold(models.Model):
+    """Many changes at once that look like a fault of ours: held until a lead releases or drops them."""
+
+    class State(models.TextChoices):
+        ACTIVE = "active", _("held")
+        RELEASED = "released", _("released")
+        DROPPED = "dropped", _("dropped")
+
+    way = models.CharField(
+        _("fetched by"), max_length=20
+    )  # what the pages have in common: all, browser, http, vantage N
+    state = models.CharField(_("state"), max_length=10, choices=State.choices, default=State.ACTIVE)
+    since = models.DateTimeField(_("since"))  # changes from here on are held
+    opened_at = models.DateTimeField(_("held"))
+    crossed_at = models.DateTimeField()  # the last look that found it crossing
+    window_s = models.PositiveIntegerField()
+    pages = models.PositiveIntegerField()
+    pages_changed = models.PositiveIntegerField()
+    sites = models.PositiveIntegerField()
+    sites_changed = models.PositiveIntegerField()
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    decided_at = models.DateTimeField(null=True, blank=True)
+    reason = models.CharField(_("reason"), max_length=300, blank=True)
+
+    class Meta:
+        ordering = ["-opened_at", "-pk"]
+        verbose_name = _("hold")
+        verbose_name_plural = _("holds")
+        constraints = [
+            # one hold at a time: what crosses meanwhile joins it
+            models.UniqueConstraint(fields=["state"], condition=models.Q(state="active"), name="hold_one_active"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pages_changed} of {self.pages} pages"

@@ -159,7 +159,7 @@ class Filter:
 def _in_view(view: str, *, user: User, now: datetime) -> Q:
     if view == "snoozed":
         return Q(state=Change.State.SNOOZED)
-    waits = Q(state=Change.State.OPEN)
+    waits = Q(state=Change.State.OPEN, hold__isnull=True)
     match view:
         case "mine":
             return waits & Q(assignment__assignee=user)

@@ -12,10 +12,10 @@ from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from monitoring.models import Alarm
+from monitoring.models import Alarm, Hold
 from monitoring.scheduling.alarms import Event
 from monitoring.services import outbox
-from review import alarm_words
+from review import alarm_words, roles
 from review.services.digests import absolute, language_of
 
 
@@ -57,3 +57,30 @@ def _subject(alarm: Alarm, event: Event) -> str:
     if event is Event.REMINDED:
         return _("%(site)s, still: %(kind)s") % words
     return _("%(site)s: %(kind)s") % words
+
+
+def tell_hold(sender: Any, *, hold: Hold, now: datetime, **extra: Any) -> None:
+    """Write one mail to each lead and admin: changes are held until one of them decides."""
+    people = User.objects.filter(groups__name__in=roles.CALIBRATING, is_active=True).exclude(email="").distinct()
+    for user in people.select_related("preferences").order_by("pk"):
+        with translation.override(language_of(user)):
+            subject = _("Changes are held: %(changed)s of %(pages)s monitors changed together") % {
+                "changed": hold.pages_changed,
+                "pages": hold.pages,
+            }
+            context = {
+                "subject": subject,
+                "over": False,
+                "reason": _("That looks like a fault of our own and not like changes of the pages."),
+                "next_step": _("Look at a few of them, then release them to the queue or drop them."),
+                "url": absolute(reverse("hold", args=[hold.pk])),
+            }
+            outbox.enqueue(
+                key=f"hold/{hold.pk}/{user.pk}",
+                kind="alarm",
+                recipient=user.email,
+                subject=subject,
+                text=render_to_string("mail/alarm.txt", context),
+                html=render_to_string("mail/alarm.html", context),
+                now=now,
+            )

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from monitoring.models import CalibrationRun, Change
+from monitoring.models import CalibrationRun, Change, Hold
 from review.models import Verdict
 from tests.factories import NOW, make_change
 from tests.review.conftest import SignIn
@@ -57,6 +57,8 @@ ROUTES: dict[str, str] = {
     "calibration": TEAM,
     "calibration_propose": LEAD,
     "calibration_apply": LEAD,
+    "hold": OWN,
+    "decide_hold": LEAD,
     "preferences": OWN,
     "keys": OWN,
     "theme": OWN,
@@ -73,7 +75,7 @@ ROUTES: dict[str, str] = {
 }
 # On other pages: Django's admin has a permission model and tests of its own; the sample pages and probes are public.
 ELSEWHERE = {"admin", "sample-page", "unnamed admin/login/"}
-POST_ONLY = {"bulk", "undo_batch", "save_view", "decide", "note", "here", "key_terms", "keys", "give_reason", "check_now", "calibrate_monitor", "calibration_propose", "calibration_apply", "theme", "language", "remove_sample"}  # fmt: skip
+POST_ONLY = {"bulk", "undo_batch", "save_view", "decide", "note", "here", "key_terms", "keys", "give_reason", "check_now", "calibrate_monitor", "calibration_propose", "calibration_apply", "decide_hold", "theme", "language", "remove_sample"}  # fmt: skip
 # With a fresh database these have nothing to show.
 EMPTY = {"screenshot", "picture"}
 
@@ -87,6 +89,7 @@ class World:
     slug: str
     verdict: int
     run: int
+    hold: int
 
 
 @pytest.fixture
@@ -105,7 +108,18 @@ def world(analyst: User) -> World:
     run = CalibrationRun.objects.create(
         page_type=change.monitor.page_type, basis="verdicts", state="done", proposed_cut=0.55, before_cut=0.5
     )
-    return World(change.pk, change.monitor_id, change.monitor.page_type.slug, verdict.pk, run.pk)
+    hold = Hold.objects.create(
+        way="all",
+        since=NOW,
+        opened_at=NOW,
+        crossed_at=NOW,
+        window_s=3600,
+        pages=9,
+        pages_changed=9,
+        sites=9,
+        sites_changed=9,
+    )
+    return World(change.pk, change.monitor_id, change.monitor.page_type.slug, verdict.pk, run.pk, hold.pk)
 
 
 def named(patterns: list[URLPattern | URLResolver], *, inside: str = "") -> Iterator[str]:
@@ -127,7 +141,7 @@ def address(name: str, world: World) -> str:
         "here": [world.change], "key_terms": [world.change], "quote": [world.change, 1], "compare": [world.monitor],
         "screenshot": [world.change, "prior"], "picture": [Change.objects.get(pk=world.change).prior_id, "screenshot"], "give_reason": [world.verdict], "monitor": [world.monitor],
         "check_now": [world.monitor], "calibrate_monitor": [world.monitor], "vantages": [world.monitor], "calibration": [world.slug], "calibration_propose": [world.slug],
-        "calibration_apply": [world.slug], "password_reset_confirm": ["x", "y-z"], "digest-stop": ["forged"],
+        "hold": [world.hold], "decide_hold": [world.hold], "calibration_apply": [world.slug], "password_reset_confirm": ["x", "y-z"], "digest-stop": ["forged"],
     }  # fmt: skip
     return reverse(name, args=arguments.get(name, []))
 
