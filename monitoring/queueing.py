@@ -6,7 +6,7 @@ The broker only wakes workers; the truth about due work is in our own tables. Ar
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -59,11 +59,18 @@ def run_job(name: str, *, now: datetime) -> object:
     return job(now=now)
 
 
-def enqueue_batch(ids: Sequence[int], token: str, kind: WorkerClass = WorkerClass.HTTP) -> None:
-    """Hand a claimed batch to the workers of a class. Raises what the broker's client raises when it can't be reached."""
-    # Workers of the release before know no classes: what is in the first queue stays as they know it.
-    classed = () if kind == WorkerClass.HTTP else (kind.value,)
-    _send("monitoring.tasks.run_batch", list(ids), token, *classed, name=f"checks-{token[:8]}", kind=kind)
+def enqueue_batch(
+    ids: Sequence[int], token: str, kind: WorkerClass = WorkerClass.HTTP, starts: Mapping[int, float] | None = None
+) -> None:
+    """Hand a claimed batch to the workers of a class. Raises what the broker's client raises when it can't be reached.
+
+    `starts`: from when on a site may be asked, in POSIX seconds, for those that may not be asked at once.
+    """
+    # Workers of the release before know no classes: what is in the first queue stays, where it can, as they know it.
+    more: tuple[object, ...] = () if kind == WorkerClass.HTTP and not starts else (kind.value,)
+    if starts:
+        more += ({site_id: round(at, 3) for site_id, at in starts.items()},)
+    _send("monitoring.tasks.run_batch", list(ids), token, *more, name=f"checks-{token[:8]}", kind=kind)
 
 
 def enqueue_job(name: str) -> None:

@@ -15,10 +15,14 @@ from monitoring.services.watchdog import Watchdog
 logger = logging.getLogger(__name__)
 
 
-def run_batch(ids: list[int], token: str, kind: str = WorkerClass.HTTP.value) -> str:
+def run_batch(
+    ids: list[int], token: str, kind: str = WorkerClass.HTTP.value, starts: dict[int, float] | None = None
+) -> str:
     """Visit a claimed batch of monitors; one that an older release queued names no class."""
     with Watchdog(settings.LEASE_S) as watchdog:
-        counts = capture.run_batch(ids, token, alive=watchdog.alive, by_browser=kind == WorkerClass.BROWSER)
+        counts = capture.run_batch(
+            ids, token, alive=watchdog.alive, by_browser=kind == WorkerClass.BROWSER, starts=starts or {}
+        )
     if counts and not stopping.is_requested():
         ticker.turn(now=timezone.now())  # the next batch need not wait for the ticker
     return " ".join(f"{outcome}={count}" for outcome, count in sorted(counts.items())) or "nothing held"

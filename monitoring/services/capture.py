@@ -11,9 +11,10 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from django.conf import settings
@@ -60,6 +61,7 @@ MOST_DOUBTFUL = 40
 # A batch that only waits for slow sites takes on more, so that they hold up nobody else.
 TOP_UP_BELOW = 40
 TOP_UP_S = 90.0
+MOST_AHEAD_S = 2 * schedule.LOOKAHEAD.total_seconds()
 GROUP_SIZE = 8
 OVERTIME_S = 15.0
 MOST_DOUBTFUL_BYTES = 1_000_000
@@ -78,11 +80,12 @@ def run_batch(
     budget_s: float = BUDGET_S,
     alive: Callable[[], None] = lambda: None,
     by_browser: bool | None = None,
+    starts: Mapping[int, float] = MappingProxyType({}),
 ) -> dict[str, int]:
     """Visit the monitors of a claimed batch; the number of checks by outcome, and of `lost` and `crashed` ones.
 
     `by_browser` is the worker's class: False starts no browser and hands over what needs one (counted as `handed-over`), None
-    is a worker that does everything.
+    is a worker that does everything. `starts` are those of the claim.
 
     What is not reached within the budget is given back and is due again at once. A batch whose token holds
     nothing any more (delivered twice, or overdue) is a no-op. `alive` hears signs of life.
@@ -95,7 +98,7 @@ def run_batch(
         return {}
     tallies.stages.begin()
     try:
-        return dict(_Batch(own, ids, budget_s, alive, by_browser=by_browser).run())
+        return dict(_Batch(own, ids, budget_s, alive, by_browser=by_browser, starts=starts).run())
     finally:
         tallies.stages.end()
         schedule.release(own)
@@ -163,7 +166,14 @@ class _Batch:
     """One run of `run_batch`."""
 
     def __init__(
-        self, token: str, ids: Sequence[int], budget_s: float, alive: Callable[[], None], *, by_browser: bool | None
+        self,
+        token: str,
+        ids: Sequence[int],
+        budget_s: float,
+        alive: Callable[[], None],
+        *,
+        by_browser: bool | None,
+        starts: Mapping[int, float],
     ) -> None:
         self.token, self.alive, self.by_browser = token, alive, by_browser
         self.began = self.renewed = time.monotonic()
@@ -185,6 +195,7 @@ class _Batch:
         self.escalated: dict[int, Finding] = {}  # what HTTP brought where a browser is tried as well
         self.waiting: dict[int, list[Monitor]] = {}  # by site, until its robots.txt is there
         self.next_at: dict[int, float] = {}  # by site, when it may be asked again
+        self._wait_for_turns(starts)
         self.fresh = self._take(ids)
 
     def _take(self, ids: Sequence[int]) -> list[Monitor]:
@@ -263,6 +274,13 @@ class _Batch:
         at = max(self.next_at.get(site.pk, now), now)
         self.next_at[site.pk] = at + site.effective_gap_s
         return at - now
+
+    def _wait_for_turns(self, starts: Mapping[int, float]) -> None:
+        """Leave alone until then the sites at which other batches have the turns before."""
+        now, wall = time.monotonic(), timezone.now().timestamp()
+        for site_id, at in starts.items():
+            wait = min(at - wall, MOST_AHEAD_S)  # the clock of who claimed may be another machine's
+            self.next_at[site_id] = max(self.next_at.get(site_id, now), now + wait)
 
     def _follow(self, fetcher: Fetcher) -> None:
         """Ask for the documents behind the links that were found, each when its site's turn has come."""
@@ -353,6 +371,7 @@ class _Batch:
             now=timezone.now(), limit=schedule.BATCH_LEAST, lease_s=settings.LEASE_S, by_browser=self.by_browser
         ):
             if schedule.adopt(claim, self.token):
+                self._wait_for_turns(claim.starts)
                 self._start(self._take(claim.ids), fetcher)
 
     def _apart(self, fetcher: Fetcher) -> None:

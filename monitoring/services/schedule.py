@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import batched
@@ -63,11 +63,33 @@ _DAY_S = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A batch of monitors under one lease. `ids` keep the order in which they were due."""
+    """A batch of monitors under one lease. `ids` keep the order in which they were due.
+
+    `starts` says of some sites from when on, in POSIX seconds, the batch may ask them: what lies before belongs to others.
+    """
 
     ids: tuple[int, ...]
     token: str
     lease_until: datetime
+    starts: Mapping[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Slots:
+    """Requests that a site has room for: how many, when the first may begin, and the gap between two."""
+
+    count: int
+    first_at: datetime
+    gap: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A due monitor with its turn at its site."""
+
+    pk: int
+    site_id: int
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +131,24 @@ def claim_due(
     """
     taken = _choose(now, limit, by_browser)
     claims = []
-    for ids in _split(taken, workers or settings.WORKERS, RENDERS_LEAST if by_browser else BATCH_LEAST):
-        claim = _lease(ids, now=now, until=now + timedelta(seconds=lease_s))
+    for places in _split(taken, workers or settings.WORKERS, RENDERS_LEAST if by_browser else BATCH_LEAST):
+        claim = _lease([place.pk for place in places], now=now, until=now + timedelta(seconds=lease_s))
         if claim.ids:
-            claims.append(claim)
+            claims.append(replace(claim, starts=_starts(places, now)))
     return claims
 
 
-def _choose(now: datetime, limit: int, by_browser: bool | None) -> list[int]:
-    """Ids of due monitors in order, within what their sites can take; their slots are reserved."""
-    chosen: list[int] = []
+def _starts(places: Iterable[_Place], now: datetime) -> dict[int, float]:
+    """From when on each site may be asked by this batch, where that is not at once."""
+    first: dict[int, datetime] = {}
+    for place in places:
+        first[place.site_id] = min(place.at, first.get(place.site_id, place.at))
+    return {site_id: at.timestamp() for site_id, at in first.items() if at > now}
+
+
+def _choose(now: datetime, limit: int, by_browser: bool | None) -> list[_Place]:
+    """Due monitors in order, within what their sites can take; their slots are reserved."""
+    chosen: list[_Place] = []
     full: set[int] = set()
     purses = Purses(now)
     wanted = due(now) if by_browser is None else due(now).filter(by_browser=by_browser)
@@ -133,7 +163,7 @@ def _choose(now: datetime, limit: int, by_browser: bool | None) -> list[int]:
                 | Q(site__rest_until__gt=now + LONGEST_REST),
             )
             .exclude(site_id__in=full)
-            .exclude(pk__in=chosen)
+            .exclude(pk__in=[place.pk for place in chosen])
         )
         due_rows = _in_order(purses.affordable(open_rows), limit - len(chosen), now)
         paid = purses.within([pk for pk, _ in due_rows])
@@ -141,11 +171,15 @@ def _choose(now: datetime, limit: int, by_browser: bool | None) -> list[int]:
         for pk, site_id in due_rows:
             if pk in paid:
                 by_site.setdefault(site_id, []).append(pk)
-        places = _reserve_slots({site_id: len(ids) for site_id, ids in by_site.items()}, now)
-        fitting = {pk for site_id, ids in by_site.items() for pk in ids[: places[site_id]]}
-        full |= {site_id for site_id, ids in by_site.items() if places[site_id] < len(ids)}
-        taken = [pk for pk, _ in due_rows if pk in fitting]
-        purses.pay(taken)
+        slots = _reserve_slots({site_id: len(ids) for site_id, ids in by_site.items()}, now)
+        at = {
+            pk: slots[site_id].first_at + slots[site_id].gap * number
+            for site_id, ids in by_site.items()
+            for number, pk in enumerate(ids[: slots[site_id].count])
+        }
+        full |= {site_id for site_id, ids in by_site.items() if slots[site_id].count < len(ids)}
+        taken = [_Place(pk, site_id, at[pk]) for pk, site_id in due_rows if pk in at]
+        purses.pay([place.pk for place in taken])
         chosen += taken
         # A crowded site, or a team that has spent all it may, must not hide the others that are due behind it.
         if len(chosen) >= limit or not due_rows or (not full and len(paid) == len(due_rows)):
@@ -192,22 +226,23 @@ def _overdue(
 
 
 @transaction.atomic
-def _reserve_slots(wanted: dict[int, int], now: datetime) -> dict[int, int]:
-    """How many of the wanted requests each site has slots for soon; they are taken."""
-    places = dict.fromkeys(wanted, 0)
+def _reserve_slots(wanted: dict[int, int], now: datetime) -> dict[int, _Slots]:
+    """What each site has room for soon of the requests that are wanted; the slots are taken."""
+    slots = dict.fromkeys(wanted, _Slots(0, now))
     for site in Site.objects.select_for_update().filter(pk__in=wanted).order_by("pk"):
         if site.failures >= ENOUGH_FAILURES:
             wanted[site.pk] = 1  # it answered nobody: one page finds out whether it does again
         if site.effective_gap_s <= 0:
-            places[site.pk] = wanted[site.pk]
+            slots[site.pk] = _Slots(wanted[site.pk], now)
             continue
         gap = timedelta(seconds=site.effective_gap_s)
         free = site.next_free_at
         start = free if free is not None and now < free <= now + FAR else now
-        places[site.pk] = max(0, min(wanted[site.pk], 1 + (now + LOOKAHEAD - start) // gap))
-        if places[site.pk]:
-            rows.update(Site, {"next_free_at": start + gap * places[site.pk]}, id=site.pk)
-    return places
+        count = max(0, min(wanted[site.pk], 1 + (now + LOOKAHEAD - start) // gap))
+        if count:
+            slots[site.pk] = _Slots(count, start, gap)
+            rows.update(Site, {"next_free_at": start + gap * count}, id=site.pk)
+    return slots
 
 
 def reserve(site: Site, wanted: int, *, now: datetime, after_s: float) -> float:
@@ -224,13 +259,13 @@ def reserve(site: Site, wanted: int, *, now: datetime, after_s: float) -> float:
     return (start - now).total_seconds()
 
 
-def _split(ids: list[int], workers: int, least: int) -> Iterable[list[int]]:
+def _split(places: list[_Place], workers: int, least: int) -> Iterable[list[_Place]]:
     """Batches for the workers there are: few and large, but one for each worker when there is enough work."""
-    if not ids:
+    if not places:
         return
-    size = min(max(-(-len(ids) // workers), least), BATCH_MOST)
-    for start in range(0, len(ids), size):
-        yield ids[start : start + size]
+    size = min(max(-(-len(places) // workers), least), BATCH_MOST)
+    for start in range(0, len(places), size):
+        yield places[start : start + size]
 
 
 def _lease(ids: Sequence[int], *, now: datetime, until: datetime) -> Claim:

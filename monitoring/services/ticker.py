@@ -61,7 +61,7 @@ def _hand_out(kind: WorkerClass, workers: int, now: datetime) -> list[schedule.C
     )
     for number, claim in enumerate(claims):
         try:
-            queueing.enqueue_batch(claim.ids, claim.token, kind)
+            queueing.enqueue_batch(claim.ids, claim.token, kind, claim.starts)
         except Exception:
             # Not handed over: give the work back at once instead of waiting for the leases to run out.
             for lost in claims[number:]:

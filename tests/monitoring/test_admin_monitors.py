@@ -395,9 +395,9 @@ def test_each_filter_of_the_list_works(query: str, ada: Client) -> None:
 
 
 def test_the_filter_by_the_last_outcome_looks_at_the_newest_check(ada: Client) -> None:
-    monitor = make_monitor()
-    make_check(monitor, outcome="content", started_at=timezone.now() - timedelta(hours=1))
-    make_check(monitor, outcome="none", started_at=timezone.now())
+    monitor = make_monitor(check_no=2)
+    make_check(monitor, check_no=1, outcome="content", started_at=timezone.now() - timedelta(hours=1))
+    make_check(monitor, check_no=2, outcome="none", started_at=timezone.now())
 
     by_old = ada.get(f"{reverse(LIST)}?last=content").context["cl"].result_count
     by_new = ada.get(f"{reverse(LIST)}?last=none").context["cl"].result_count

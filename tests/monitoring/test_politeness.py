@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -245,6 +246,32 @@ def test_what_a_refusing_host_was_not_asked_yet_is_given_back(watch: Watch, site
     assert Monitor.objects.filter(lease_until__isnull=True, lease_token="").count() == len(pages)
 
 
+def test_a_batch_waits_for_its_turns_at_a_site(watch: Watch) -> None:
+    pages = [watch(f"/{n}", TEXT) for n in range(2)]
+    (batch,) = schedule.claim_due(now=timezone.now(), limit=10, lease_s=60)
+    begins = timezone.now() + timedelta(seconds=0.3)
+
+    capture.run_batch(batch.ids, batch.token, starts={pages[0].site_id: begins.timestamp()})
+
+    asked = sorted(Check.objects.values_list("started_at", flat=True))
+    assert len(asked) == len(pages)
+    assert asked[0] >= begins - timedelta(milliseconds=5)
+
+
+def test_no_batch_waits_for_a_turn_that_another_clock_put_far_away(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = watch("/a", TEXT)
+    (batch,) = schedule.claim_due(now=timezone.now(), limit=10, lease_s=60)
+    monkeypatch.setattr(capture, "MOST_AHEAD_S", 0.1)
+
+    counts = capture.run_batch(
+        batch.ids, batch.token, starts={page.site_id: (timezone.now() + timedelta(hours=1)).timestamp()}
+    )
+
+    assert counts == {"none": 1}
+
+
 def test_a_rest_that_a_wrong_clock_wrote_holds_nobody() -> None:
     monitor = make_monitor()
     Site.objects.update(rest_until=NOW + timedelta(days=3650))
@@ -365,6 +392,7 @@ def test_a_page_that_kills_its_worker_while_it_is_fetched_is_found_and_set_aside
 
 def _worker_that_dies_at(pk: int, claim: schedule.Claim, now: datetime) -> None:
     """Go through a claim as `_Batch` does; at this monitor the process is gone and its marks stay."""
+    claim = replace(claim, token=schedule.take_over(claim.ids, claim.token, now=now))
     rows = {m.pk: m for m in Monitor.objects.filter(pk__in=claim.ids)}
     plain = [m for m in rows.values() if m.stage not in (schedule.CAREFUL, schedule.ALONE)]
     if any(m.pk == pk for m in plain):

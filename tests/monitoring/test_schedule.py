@@ -62,7 +62,7 @@ def test_another_claimer_in_between_leaves_each_monitor_in_one_claim(monkeypatch
     monitors = [make_monitor() for _ in range(3)]
     choose = schedule._choose
 
-    def choose_slowly(*args: Any) -> list[int]:
+    def choose_slowly(*args: Any) -> Any:
         chosen = choose(*args)
         Monitor.objects.filter(pk=monitors[1].pk).update(lease_until=NOW + timedelta(seconds=9), lease_token="theirs")
         return chosen
@@ -86,6 +86,24 @@ def test_work_is_split_into_few_large_batches(settings: Any) -> None:
 
     assert [len(c.ids) for c in claims] == [65, 65]
     assert len({c.token for c in claims}) == 2
+
+
+def test_a_batch_learns_when_its_turns_at_a_site_begin(settings: Any) -> None:
+    """Two workers at one site ask it one after the other, and a later claim after both."""
+    settings.WORKERS = 2
+    site = Site.objects.create(name="Busy", host="busy.example", gap_s=0.1)
+    idle = Site.objects.create(name="Idle", host="idle.example", gap_s=0.1)
+    for _ in range(130):
+        make_monitor(site=site)
+
+    first, second = claim(limit=130)
+    more = [make_monitor(site=site), make_monitor(site=idle)]
+    (third,) = claim(limit=5)
+
+    assert first.starts == {}
+    assert second.starts == {site.pk: pytest.approx((NOW + timedelta(seconds=6.5)).timestamp())}
+    assert set(third.ids) == {monitor.pk for monitor in more}
+    assert third.starts == {site.pk: pytest.approx((NOW + timedelta(seconds=13)).timestamp())}
 
 
 def test_a_site_gets_no_more_requests_than_its_gap_lets_through() -> None:

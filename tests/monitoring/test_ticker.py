@@ -42,6 +42,17 @@ def test_a_batch_travels_as_ids_and_a_token_only(registry: Any, queued: list[tup
     assert queued == [("monitoring.tasks.run_batch", [monitor.pk], monitor.lease_token)]
 
 
+def test_a_batch_that_has_to_wait_for_its_turns_at_a_site_is_told_so(
+    registry: Any, queued: list[tuple[Any, ...]]
+) -> None:
+    monitor = make_monitor()
+    Site.objects.update(gap_s=1, next_free_at=NOW + timedelta(seconds=4))
+
+    ticker.turn(now=NOW)
+
+    assert queued[0][-2:] == ("http", {monitor.site_id: (NOW + timedelta(seconds=4)).timestamp()})
+
+
 def test_two_tickers_hand_out_each_monitor_once(registry: Any, queued: list[tuple[Any, ...]]) -> None:
     make_monitor()
 
