@@ -78,6 +78,9 @@ fit-detector: setup-bench ## fit the weights of the substance score on labelled 
 screenshots: setup-dev ## pictures of every page (OUT=var/screenshots)
 	@TIDELINE_CHROMIUM="$$(sh scripts/ensure-chromium)" $(PY) -m tests.e2e.screenshots $(OUT)
 
+figures: setup-dev ## what the review interface must reach, measured in Chromium (ARGS=--times on an idle machine)
+	@TIDELINE_CHROMIUM="$$(sh scripts/ensure-chromium)" $(PY) -m tests.e2e.figures $(ARGS)
+
 messages: setup-dev ## collect and compile the German and Japanese catalogues (needs gettext)
 	@$(PY) manage.py makemessages -l de -l ja --no-location --ignore .venv && $(PY) manage.py compilemessages --ignore .venv
 

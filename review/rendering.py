@@ -222,7 +222,7 @@ def _links(place: str) -> SafeString:
     if not place or not permalink:
         return SafeString("")
     return format_html(
-        '<p class="at"><a href="{}#{}" data-copy-link>{}</a> <a href="quote/{}/" data-quote>{}</a></p>',
+        '<div class="at"><a href="{}#{}" data-copy-link>{}</a> <a href="quote/{}/" data-quote>{}</a></div>',
         permalink,
         place,
         _("Link to this place"),
