@@ -28,12 +28,18 @@ WIDTHS = {1440: 900, 1024: 768, 390: 844}
 PAGES = {
     "today": "/",
     "queue": "/queue/",
-    "change": "/c/3/",
+    "change": "/c/3/?view=prior",
     "change-split": "/c/3/?view=split",
+    "change-rendered": "/c/3/?view=rendered",
     "change-fields": "/c/3/?view=fields",
-    "change-cert": "/c/4/",
-    "change-de": "/c/2/",
-    "change-ja": "/c/7/",
+    "change-old-link": "/c/3/?d=000000000000&view=prior",
+    "compare": "/m/3/compare/",
+    "queue-searched": "/queue/?q=data",
+    "queue-too-narrow": "/queue/?q=nowhere&priority=3",
+    "queue-empty-view": "/queue/?view=snoozed",
+    "change-cert": "/c/4/?view=prior",
+    "change-de": "/c/2/?view=prior",
+    "change-ja": "/c/7/?view=prior",
     "monitor": "/m/3/",
     "monitors": "/monitors/",
     "sites": "/sites/?show=all",
@@ -46,7 +52,6 @@ PAGES = {
     "preferences": "/me/",
     "not-found": "/nowhere/",
 }
-LOCALISED = ("queue", "change", "today", "monitor")
 
 
 def _free_port() -> int:
@@ -134,16 +139,11 @@ def main() -> None:
     names = [n for n in PAGES if not options.only or n in options.only.split(",")]
     with tempfile.TemporaryDirectory() as folder, product(Path(folder)) as origin, sync_playwright() as playwright:
         browser = playwright.chromium.launch(**launch_options())
-        rounds = [(w, t, "en") for w in WIDTHS for t in ("light", "dark")]
+        rounds = [(w, t, lang) for lang in ("en", "de", "ja") for w in WIDTHS for t in ("light", "dark")]
         if options.quick:
             rounds = [(1440, "light", "en"), (1440, "dark", "en"), (390, "light", "en")]
         for width, theme, language in rounds:
             _take(browser, origin, options.out, width=width, theme=theme, language=language, names=names)
-        if not options.quick:
-            for language in ("de", "ja"):
-                chosen = [n for n in names if n in LOCALISED]
-                for width in (1440, 390):
-                    _take(browser, origin, options.out, width=width, theme="light", language=language, names=chosen)
         browser.close()
 
 

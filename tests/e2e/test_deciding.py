@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
 from monitoring.models import Change
@@ -97,7 +98,7 @@ def test_every_change_of_the_queue_is_triaged_by_keyboard_alone(open_as: Open, s
 
 @pytest.mark.parametrize(("language", "approved"), [("de", "Bestätigt"), ("ja", "承認")])
 def test_a_shift_in_another_language(
-    language: str, approved: str, open_as: Open, site: str, people: dict[str, object]
+    language: str, approved: str, open_as: Open, site: str, people: dict[str, User]
 ) -> None:
     Preferences.objects.update_or_create(user=people["ines"], defaults={"language": language})
     page = open_as()
