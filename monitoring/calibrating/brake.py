@@ -51,9 +51,13 @@ def crosses(group: Group) -> bool:
     )
 
 
-def usual_share(changes_a_day: float, window_s: int) -> float:
-    """The share of pages that change within a window, where one page changes so often a day."""
-    return 1.0 - math.exp(-changes_a_day * window_s / 86_400)
+def usual_share(changes_a_day: float, per_visit: float, window_s: int) -> float:
+    """The share of visited pages that usually change within a window.
+
+    changes_a_day: of one page. per_visit: share of visits that find a change, which is more where a page is visited less
+    often than the window is long.
+    """
+    return max(per_visit, 1.0 - math.exp(-changes_a_day * window_s / 86_400))
 
 
 def grouped(way: str, window_s: int, rows: Iterable[tuple[int, bool]], usual: float) -> Group:

@@ -23,6 +23,7 @@ from monitoring.services.changes import UNDECIDED
 logger = logging.getLogger(__name__)
 
 USUAL_DAYS = 28
+_GOOD = ("none", "noise", "content", "field")
 _KINDS = (Change.Kind.CONTENT, Change.Kind.GONE, Change.Kind.REDIRECT, Change.Kind.TYPE)
 
 held = Signal()
@@ -82,7 +83,7 @@ def _figures(group: Group) -> dict[str, int | str]:
 
 def _groups(now: datetime) -> Iterator[Group]:
     """Pages visited within each window: all, those of one renderer, and those of one vantage."""
-    a_day = _changes_a_day(now)
+    usual = _usual(now)
     for window in WINDOWS_S:
         since = now - timedelta(seconds=window)
         changed = set(_changed(since).values_list("monitor", flat=True))
@@ -96,19 +97,20 @@ def _groups(now: datetime) -> Iterator[Group]:
             for way in ("all", "browser" if by_browser else "http", f"vantage {vantage}"):
                 rows.setdefault(way, []).append((site, pk in changed))
         for way, pages in rows.items():
-            yield grouped(way, window, pages, usual_share(a_day, window))
+            yield grouped(way, window, pages, usual_share(*usual, window))
 
 
-def _changes_a_day(now: datetime) -> float:
-    """How often a day a page was found changed in the last weeks, today left out."""
+def _usual(now: datetime) -> tuple[float, float]:
+    """How often a day a page was found changed in the last weeks, today left out, and at which share of its visits."""
     since = (now - timedelta(days=USUAL_DAYS)).date()
-    finds, days = 0, set()
+    finds, visits, days = 0, 0, set()
     rows = SiteDay.objects.filter(day__gte=since, day__lt=now.date()).values_list("day", "counts")
     for day, counts in rows.iterator(chunk_size=5_000):
         days.add(day)
         finds += counts.get("content", 0)
+        visits += sum(counts.get(outcome, 0) for outcome in _GOOD)
     pages = Monitor.objects.filter(enabled=True, is_sample=False).count()
-    return finds / len(days) / pages if days and pages else 0.0
+    return (finds / len(days) / pages if days and pages else 0.0), (finds / visits if visits else 0.0)
 
 
 def _of_way(way: str, changes: QuerySet[Change]) -> QuerySet[Change]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import heapq
+import math
 import random
 import sys
 from collections import deque
@@ -50,7 +51,7 @@ def looks(
     last: dict[int, tuple[int, bool]] = {}
     changed_at: dict[int, int] = {}
     seen: set[int] = set()
-    finds = 0
+    visits = finds = 0
     for now in range(0, horizon, tick):
         while events and events[0][0] <= now:
             for page in events.popleft()[1]:
@@ -58,7 +59,7 @@ def looks(
         while due[0][0] <= now:
             at, page = heapq.heappop(due)
             elapsed = fleet.every_s / DAY
-            found = bool(pending[page]) or rng.random() < 1 - pow(2.718281828, -fleet.rate * elapsed)
+            found = bool(pending[page]) or rng.random() < 1 - math.exp(-fleet.rate * elapsed)
             pending[page].clear()
             if fault_s is not None and at >= fault_s and page in struck and page not in seen:
                 found = True
@@ -66,14 +67,20 @@ def looks(
             last[page] = (at, found)
             if found:
                 changed_at[page] = at
-            finds += found
+            visits, finds = visits + 1, finds + found
             heapq.heappush(due, (at + int(fleet.every_s * rng.uniform(0.9, 1.1)), page))
-        a_day = finds / fleet.pages / (now / DAY) if now > 3 * DAY else fleet.rate
-        yield now, first_crossing(_groups(fleet, last, changed_at, now, a_day)), fault_s is not None and now >= fault_s
+        known = now > 3 * DAY
+        a_day = finds / fleet.pages / (now / DAY) if known else fleet.rate
+        per_visit = finds / visits if known else 1 - math.exp(-fleet.rate * fleet.every_s / DAY)
+        yield (
+            now,
+            first_crossing(_groups(fleet, last, changed_at, now, (a_day, per_visit))),
+            fault_s is not None and now >= fault_s,
+        )
 
 
 def _groups(
-    fleet: Fleet, last: dict[int, tuple[int, bool]], changed_at: dict[int, int], now: int, a_day: float
+    fleet: Fleet, last: dict[int, tuple[int, bool]], changed_at: dict[int, int], now: int, usual: tuple[float, float]
 ) -> Iterator[Group]:
     for window in WINDOWS_S:
         rows = [
@@ -82,7 +89,7 @@ def _groups(
             if at > now - window
         ]
         if sum(changed for _, changed in rows) >= 10:
-            yield grouped("all", window, rows, usual_share(a_day, window))
+            yield grouped("all", window, rows, usual_share(*usual, window))
 
 
 def _events(fleet: Fleet, days: int) -> Iterator[tuple[int, list[int]]]:
