@@ -74,7 +74,7 @@ def left(row: Replay) -> QuerySet[Change]:
     """The stored pairs that the replay has not come to."""
     pairs = Change.objects.filter(kind__in=[Change.Kind.CONTENT, Change.Kind.AUDIT], new__isnull=False)
     after = Q(monitor__gt=row.monitor) | Q(monitor=row.monitor, pk__gt=row.change)
-    return pairs.filter(after, score__isnull=False).order_by("monitor", "pk")
+    return pairs.filter(after, score__isnull=False).order_by("monitor_id", "pk")  # "monitor" would mean its name
 
 
 def replay(row: Replay, *, most: int | None = None) -> Iterator[Replay]:
