@@ -39,7 +39,8 @@ def test_axe_finds_nothing_on_the_pages_of_a_reviewer(
     found = {}
     for path in (
         "/", "/queue/", f"/c/{change.pk}/", f"/c/{change.pk}/?view=split", f"/c/{change.pk}/?view=fields",
-        "/monitors/", f"/m/{change.monitor_id}/", "/sites/", "/verdicts/", "/fields/", "/calibration/privacy-policy/",
+        f"/c/{change.pk}/?view=rendered", f"/c/{change.pk}/?view=prior&d=000000000000", f"/m/{change.monitor_id}/compare/",
+        "/queue/?q=data", "/queue/?q=nowhere&priority=3", "/queue/?view=snoozed", "/monitors/", f"/m/{change.monitor_id}/", "/sites/", "/verdicts/", "/fields/", "/calibration/privacy-policy/",
         "/me/", "/queue/?kind=noise", "/nowhere/",
     ):  # fmt: skip
         page.goto(site + path)

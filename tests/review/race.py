@@ -1,9 +1,10 @@
-"""Fifty people press a button on one change at once; `python -m tests.review.race` runs it on the configured database."""
+"""Fifty people press a button on one change at once; `python -m tests.review.race 200` does so on 200 changes of the configured database."""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 import uuid
 from collections import Counter
@@ -77,4 +78,4 @@ if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
     call_command("migrate", verbosity=0)
-    print(json.dumps(run(rounds=3)))
+    print(json.dumps(run(rounds=int(sys.argv[1]) if len(sys.argv) > 1 else 3)))
