@@ -42,3 +42,15 @@ class TidelineAdmin(AdminConfig):
     """Installed in place of Django's own application, so that `admin.site` is ours."""
 
     default_site = "monitoring.adminsite.TidelineSite"
+
+    def ready(self) -> None:
+        """Find every application's pages, and take back those of background work.
+
+        It is no configuration: a scheduled task names any function to call, and a queued one holds a pickle.
+        """
+        super().ready()
+        from django_q.models import Failure, OrmQ, Schedule, Success
+
+        for model in (Failure, OrmQ, Schedule, Success):
+            if admin.site.is_registered(model):  # messages have a page only where the database is the broker
+                admin.site.unregister(model)

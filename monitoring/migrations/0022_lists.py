@@ -29,26 +29,6 @@ class Migration(migrations.Migration):
                 ('until', models.DateTimeField()),
             ],
         ),
-        migrations.AddIndex(
-            model_name='change',
-            index=models.Index(fields=['opened_at'], name='change_by_time'),
-        ),
-        migrations.AddIndex(
-            model_name='fieldchange',
-            index=models.Index(fields=['name', '-at', '-id'], name='field_change_named'),
-        ),
-        migrations.AddIndex(
-            model_name='monitor',
-            index=models.Index(fields=['name', 'id'], name='monitor_by_name'),
-        ),
-        migrations.AddIndex(
-            model_name='monitor',
-            index=models.Index(fields=['state', 'state_since', 'id'], name='monitor_troubled'),
-        ),
-        migrations.AddIndex(
-            model_name='monitor',
-            index=models.Index(condition=models.Q(('quarantined_at__isnull', False)), fields=['quarantined_at'], name='monitor_set_aside'),
-        ),
         migrations.AddField(
             model_name='hourtally',
             name='team',

@@ -42,10 +42,6 @@ class Migration(migrations.Migration):
             name='hold',
             field=models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='changes', to='monitoring.hold'),
         ),
-        migrations.AddIndex(
-            model_name='change',
-            index=models.Index(condition=models.Q(('hold__isnull', False)), fields=['hold'], name='change_held'),
-        ),
         migrations.AddConstraint(
             model_name='hold',
             constraint=models.UniqueConstraint(condition=models.Q(('state', 'active')), fields=('state',), name='hold_one_active'),

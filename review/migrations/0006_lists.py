@@ -3,8 +3,12 @@
 from django.conf import settings
 from django.db import migrations, models
 
+from monitoring.schema import AddIndexInBackground
+
 
 class Migration(migrations.Migration):
+
+    atomic = False  # indexes of large tables are made in the background
 
     dependencies = [
         ('monitoring', '0022_lists'),
@@ -13,11 +17,11 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.AddIndex(
+        AddIndexInBackground(
             model_name='verdict',
             index=models.Index(fields=['-at', '-id'], name='verdict_log'),
         ),
-        migrations.AddIndex(
+        AddIndexInBackground(
             model_name='verdict',
             index=models.Index(fields=['actor', '-at', '-id'], name='verdict_log_of_actor'),
         ),

@@ -300,7 +300,7 @@ def test_a_page_type_in_use_cannot_be_deleted(ada: Client) -> None:
 
 
 def test_who_makes_a_team_is_in_it(ada: Client) -> None:
-    ada.post(reverse("admin:monitoring_team_add"), {"name": "Procurement", "members": []})
+    ada.post(reverse("admin:monitoring_team_add"), {"name": "Procurement", "members": [], "budget_counts": "cost"})
 
     assert list(Team.objects.get(name="Procurement").members.values_list("username", flat=True)) == ["ada"]
 

@@ -278,6 +278,6 @@ def test_a_look_asks_the_database_as_often_for_a_hundred_pages_as_for_one(django
     for n in range(100):
         late(fail_no=3, site=site, url=f"https://one.example/{n}")
 
-    with django_assert_max_num_queries(25):
+    with django_assert_max_num_queries(28):
         promises.look(now=NOW + 7 * MINUTE)
     assert OutboxMessage.objects.count() == 0
