@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
 from django.db.backends.signals import connection_created
 
 try:
@@ -47,19 +48,40 @@ def children_cpu_s() -> float:
     return used.ru_utime + used.ru_stime if used else 0.0
 
 
-def bound_idle_transactions(*, connection: Any, **_: Any) -> None:
-    """PostgreSQL ends a transaction in which a worker stands still for half as long as its lease lasts.
+def bound_transactions() -> None:
+    """Bound the transactions of this process's connections from now on; for processes that serve without end.
 
-    A process or machine that is stopped in the middle of writing a visit would otherwise keep its row from whoever takes over.
+    Not for commands: a migration or an import may compute for long in its transaction.
+    """
+    connection_created.connect(_bound, dispatch_uid="bound transactions")
+    for connection in connections.all(initialized_only=True):
+        if connection.connection is not None:
+            _bound(connection=connection)
+
+
+def _bound(*, connection: Any, **_: Any) -> None:
+    """PostgreSQL ends a transaction in which we stand still for half a lease, and a wait of ours for a lock after a lease.
+
+    A process or machine that is stopped in the middle of a write would otherwise keep its rows from whoever takes over,
+    and somebody else's forgotten transaction would stop the ticker without a word.
     """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute(
-                "SELECT set_config('idle_in_transaction_session_timeout', %s, false)", [f"{settings.LEASE_S * 500}ms"]
+                "SELECT set_config('idle_in_transaction_session_timeout', %s, false), set_config('lock_timeout', %s, false)",
+                [f"{settings.LEASE_S * 500}ms", f"{settings.LEASE_S * 1000}ms"],
             )
+
+
+def is_cut_off(error: Exception) -> bool:
+    """Whether the database ended the connection that met this error: nothing can be recorded over it any more.
+
+    A transaction that stood still for too long is ended with what Django calls an internal error, not an operational one.
+    """
+    return isinstance(error, DatabaseError) and not connections[DEFAULT_DB_ALIAS].is_usable()
 
 
 def worker_started(**_: Any) -> None:
     """What the cluster calls in each new worker process."""
     cap_memory(settings.WORKER_MEMORY_MB)
-    connection_created.connect(bound_idle_transactions, dispatch_uid="bound idle transactions")
+    bound_transactions()

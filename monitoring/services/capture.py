@@ -26,7 +26,7 @@ from django.utils import timezone
 from monitoring import stopping
 from monitoring.fetching.capture import Exemption, Failure, FetchRequest, Link, Outcome
 from monitoring.fetching.guard import AddressPolicy
-from monitoring.limits import children_cpu_s
+from monitoring.limits import children_cpu_s, is_cut_off
 from monitoring.models import Change, Monitor, Renderer, RobotsPolicy, Site, Snapshot
 from monitoring.services import (
     following,
@@ -559,7 +559,9 @@ class _Batch:
             self._lose(pk)
         except (OperationalError, InterfaceError):
             raise  # the database is away: nothing can be recorded, the leases run out
-        except Exception as error:  # noqa: BLE001 - reported there
+        except Exception as error:
+            if is_cut_off(error):
+                raise
             self._crash(pk, error)
 
     def _count(self, outcome: str) -> None:

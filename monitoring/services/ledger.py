@@ -17,6 +17,7 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError, OperationalError, transaction
 
+from monitoring.limits import is_cut_off
 from monitoring.models import Check, Monitor, MonitorState, Outcome
 from monitoring.services import hints, rows, tallies
 from monitoring.services.findings import Finding
@@ -108,7 +109,9 @@ class Ledger:
             written = _write(entries, self._token, skip_locked=True)
         except (OperationalError, InterfaceError):
             raise
-        except (DatabaseError, StaleLeaseError):
+        except (DatabaseError, StaleLeaseError) as error:
+            if is_cut_off(error):
+                raise
             # One row that the database refuses must not cost the others theirs.
             logger.exception("token=%s results=%d not written together", self._token, len(entries))
             written = set()
@@ -130,7 +133,9 @@ class Ledger:
             raise
         except StaleLeaseError:
             self._lost(pk)
-        except Exception as error:  # noqa: BLE001 - the top of one monitor's work; reported there
+        except Exception as error:
+            if is_cut_off(error):
+                raise
             self._crashed(pk, error)
 
     def _tell(self, entry: _Entry) -> None:

@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from django.db import connection, models
+from django.db.backends.utils import CursorWrapper
 
 type Values = Mapping[str, Any]  # Any: what the named fields take
 
@@ -42,7 +43,7 @@ def insert_many(model: type[models.Model], rows: Sequence[Values]) -> None:
     takes = _takes(model, tuple(field.attname for field in columns), connection.vendor)
     prepared = [[_converted(row[name], kind, convert) for name, kind, convert in takes] for row in rows]
     with connection.cursor() as cursor:
-        cursor.executemany(_insert_sql(model, connection.vendor).partition(" RETURNING ")[0], prepared)
+        _run(cursor, _insert_sql(model, connection.vendor).partition(" RETURNING ")[0], prepared)
 
 
 def update_many(model: type[models.Model], changes: Sequence[tuple[Values, Values]]) -> int:
@@ -57,8 +58,23 @@ def update_many(model: type[models.Model], changes: Sequence[tuple[Values, Value
     count = 0
     with connection.cursor() as cursor:
         for names, rows in by_names.items():
-            cursor.executemany(_update_sql(model, *names, connection.vendor), rows)
-            count += int(cursor.rowcount)
+            count += _run(cursor, _update_sql(model, *names, connection.vendor), rows)
+    return count
+
+
+def _run(cursor: CursorWrapper, sql: str, rows: Sequence[list[Any]]) -> int:
+    """Run a statement for each list of values; number of rows.
+
+    psycopg sends many at once and ends with a message after which PostgreSQL no longer counts how long we stand still
+    in our transaction (`limits.bound_transactions`): one more statement makes it count again.
+    """
+    if len(rows) == 1:
+        cursor.execute(sql, rows[0])
+        return int(cursor.rowcount)
+    cursor.executemany(sql, rows)
+    count = int(cursor.rowcount)
+    if connection.vendor == "postgresql":
+        cursor.execute("SELECT 1")
     return count
 
 

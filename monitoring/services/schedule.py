@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import batched
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -227,9 +228,9 @@ def _overdue(
 
 @transaction.atomic
 def _reserve_slots(wanted: dict[int, int], now: datetime) -> dict[int, _Slots]:
-    """What each site has room for soon of the requests that are wanted; the slots are taken."""
+    """What each site has room for soon of the requests that are wanted; the slots are taken. None where somebody has the site locked."""
     slots = dict.fromkeys(wanted, _Slots(0, now))
-    for site in Site.objects.select_for_update().filter(pk__in=wanted).order_by("pk"):
+    for site in Site.objects.select_for_update(skip_locked=True).filter(pk__in=wanted).order_by("pk"):
         if site.failures >= ENOUGH_FAILURES:
             wanted[site.pk] = 1  # it answered nobody: one page finds out whether it does again
         if site.effective_gap_s <= 0:
@@ -271,7 +272,7 @@ def _split(places: list[_Place], workers: int, least: int) -> Iterable[list[_Pla
 def _lease(ids: Sequence[int], *, now: datetime, until: datetime) -> Claim:
     """Lease those of `ids` that are still free; one UPDATE decides."""
     token = WAITING + secrets.token_hex(15)
-    count = due(now).filter(pk__in=ids).update(lease_until=until, lease_token=token)
+    count = _update_open(due(now).filter(pk__in=ids), lease_until=until, lease_token=token)
     if count == len(ids):
         return Claim(tuple(ids), token, until)
     held = set(Monitor.objects.filter(pk__in=ids, lease_token=token).values_list("pk", flat=True))
@@ -333,16 +334,21 @@ def reconcile(*, now: datetime) -> int:
     Only a monitor whose own stage marker stands counts as a suspect. Markers cost a write per visit, so workers set
     them only where there is cause: the monitors of a batch that died unmarked are taken a few at a time next, and
     those of a few that died one by one. So a page that kills its worker while it is fetched is found too.
+
+    A row that somebody has locked is left for the next time: who stands still in the middle of a write holds up nobody else.
     """
     over = Monitor.objects.filter(Q(lease_until__lte=now) | Q(lease_until__gt=now + FAR))
     # Of a batch that waited in the queue, or was lost there, nothing is known but that it is due.
     waited = {"lease_token__startswith": WAITING, "stage__in": _UNMARKED}
-    freed = over.filter(**waited).update(lease_until=None, lease_token="")
+    if not over.exists():
+        return 0
+    freed = _update_open(over.filter(**waited), lease_until=None, lease_token="")
     expired = over.exclude(**waited)
     marked = expired.exclude(stage__in=_UNMARKED)
     for pk, stage, failures, token in marked.values_list("pk", "stage", "stage_failures", "lease_token"):
         last = failures + 1 >= MAX_STAGE_FAILURES
-        count = expired.filter(pk=pk, lease_token=token, stage=stage).update(
+        count = _update_open(
+            expired.filter(pk=pk, lease_token=token, stage=stage),
             lease_until=None,
             lease_token="",
             stage_failures=failures + 1,
@@ -354,10 +360,16 @@ def reconcile(*, now: datetime) -> int:
             tallies.count("quarantined", by=last)
         freed += count
     after = Case(When(stage="", then=Value(CAREFUL)), When(stage=GROUP, then=Value(ALONE)), default=F("stage"))
-    freed += expired.filter(stage__in=_UNMARKED).update(lease_until=None, lease_token="", stage=after)
+    freed += _update_open(expired.filter(stage__in=_UNMARKED), lease_until=None, lease_token="", stage=after)
     if freed:
         tallies.count("leases_expired", by=freed)
     return freed
+
+
+@transaction.atomic
+def _update_open(wanted: QuerySet[Monitor], **values: Any) -> int:  # Any: what the named columns take
+    """Number of rows updated: those of `wanted` that nobody has locked."""
+    return Monitor.objects.filter(pk__in=wanted.select_for_update(skip_locked=True).values("pk")).update(**values)
 
 
 def mend_plans(*, now: datetime) -> int:

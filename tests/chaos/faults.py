@@ -25,7 +25,8 @@ _armed = _context.Value("i", -1)  # the point's number
 _left = _context.Value("i", 0)  # passages until it happens
 _signal = _context.Value("i", signal.SIGKILL)
 happened = _context.Value("i", 0)
-refused = _context.Value("i", 0)  # stale writes
+refused = _context.Value("i", 0)  # processes that were stopped, went on and could not write what they had
+_was_stopped = False  # this process, and nothing was refused to it since
 
 
 def arm(point: str, passage: int, *, signum: int = signal.SIGKILL) -> None:
@@ -50,7 +51,16 @@ def passing(point: str) -> None:
             _armed.value = -1
             happened.value += 1
     if is_mine:
+        globals()["_was_stopped"] = True
         os.kill(os.getpid(), _signal.value)
+
+
+def refuse() -> None:
+    """Count this process, where it was stopped, as one whose write was refused."""
+    if _was_stopped:
+        globals()["_was_stopped"] = False
+        with refused.get_lock():
+            refused.value += 1
 
 
 def _after(module: Any, name: str, point: str, wanted: Callable[..., bool] = lambda *_a, **_k: True) -> None:
@@ -117,8 +127,7 @@ def _count_refusals(capture: Any) -> None:
     inner = capture._Batch._lose
 
     def lose(batch: Any, pk: int) -> None:
-        with refused.get_lock():
-            refused.value += 1
+        refuse()
         inner(batch, pk)
 
     capture._Batch._lose = lose

@@ -21,8 +21,12 @@ type Row = dict[str, Any]
 QUIET = frozenset({"ledger", "ledger committed"})  # what these do happens where pages are as they were
 IN_CLUSTER = ("claim", "task done", "acknowledge")
 SOLO = tuple(point for point in faults.POINTS if point not in {"task done", "acknowledge"})
-# Not while it writes: a process that stands still in a transaction keeps everybody off SQLite, and its row on PostgreSQL.
-STOPS = ("judge", "payload file")
+STOPS = ("fetch", "judge", "payload file")
+STOPS_QUIET = ("fetch", "judge")
+# On SQLite a process that stands still in a transaction keeps everybody from writing until it goes on.
+IN_TRANSACTION = ("payload row", "snapshot row", "check row", "change row", "outbox row", "reschedule")
+IN_TRANSACTION_QUIET = ("ledger",)
+SLEEPERS = 8
 
 
 def points(
@@ -150,24 +154,32 @@ def _hit(crew: _Crew, rng: random.Random) -> str:
     return kind
 
 
-def stopped(world: World, log: Path, *, stops: int, seed: int) -> list[Row]:
-    """Workers that are stopped past their lease with monitors in hand, and go on after others have visited those."""
+def stopped(world: World, log: Path, *, stops: int, seed: int, locks_rows: bool) -> list[Row]:
+    """Workers that are stopped past their lease with monitors in hand, and go on after others have visited those.
+
+    Where the database locks rows they are stopped in the middle of their transactions too.
+    """
     rng = random.Random(seed)
     faults.refused.value = 0
-    written = rounds = 0
+    written = rounds = slept = 0
     slowest = 0.0
-    while faults.refused.value < stops and rounds < stops:
+    while slept < stops and rounds < stops:
         rounds += 1
-        world.open_round(edited=True)
+        edited = rounds % 4 > 0
+        world.open_round(edited=edited)
+        chosen: tuple[str, ...] = STOPS if edited else STOPS_QUIET
+        if locks_rows:
+            chosen += IN_TRANSACTION if edited else IN_TRANSACTION_QUIET
         sleepers = []
-        for _ in range(8):
-            faults.arm(rng.choice(STOPS), rng.randint(1, 3), signum=signal.SIGSTOP)
-            life = Life(lives.solo, log)
+        for _ in range(min(SLEEPERS, world.count // 8, stops - slept)):
+            faults.arm(rng.choice(chosen), rng.randint(1, 3 if edited else 1), signum=signal.SIGSTOP)
+            life = Life(lives.unwatched, log)
             if _stops(life):
                 sleepers.append(life)
             else:
                 life.kill()
         faults.disarm()
+        slept += len(sleepers)
         awake = _Crew(log, cluster=False)
         began = time.monotonic()
         while world.left() and time.monotonic() - began < world.patience_s:
@@ -177,23 +189,23 @@ def stopped(world: World, log: Path, *, stops: int, seed: int) -> list[Row]:
         before = world.visits()
         for life in sleepers:
             life.send(signal.SIGCONT)
-        _settle(sleepers)
+        _settle(slept)
         written += world.visits() - before
         for life in (*sleepers, *awake.lives):
             life.kill()
         if world.left():
             break
     account = world.account()
-    return [{"what": "SIGSTOP past the lease, then SIGCONT", "times": faults.refused.value, "wanted": stops, "rounds": rounds, "resumed": slowest, "drained": slowest, **account, "double": account["double"] + written}]  # fmt: skip
+    what = f"SIGSTOP past the lease, then SIGCONT: {slept} stopped"
+    return [{"what": what, "times": faults.refused.value, "wanted": max(stops, slept), "rounds": rounds, "resumed": slowest, "drained": slowest, **account, "double": account["double"] + written}]  # fmt: skip
 
 
-def _settle(sleepers: list[Life]) -> None:
-    """Wait until nothing is refused any more: each has nothing better to do than to write what it has."""
-    seen, since, ends = -1, time.monotonic(), time.monotonic() + 20
-    while time.monotonic() < min(ends, since + 2.0):
-        if faults.refused.value != seen:
-            seen, since = faults.refused.value, time.monotonic()
+def _settle(wanted: int) -> None:
+    """Wait until that many were refused, and a second longer: they have nothing better to do than to write what they have."""
+    ends = time.monotonic() + 20
+    while faults.refused.value < wanted and time.monotonic() < ends:
         time.sleep(0.05)
+    time.sleep(1.0)
 
 
 def _stops(life: Life, within_s: float = 10.0) -> bool:

@@ -11,9 +11,11 @@ import signal
 import sys
 import time
 import traceback
+import types
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.chaos import faults
 from tests.chaos.world import alone
 
 logger = logging.getLogger(__name__)
@@ -88,6 +90,14 @@ def only_mail_by_the_clock(every_s: float = 0.3) -> None:
     vars(outbox)["LEASE"] = timedelta(seconds=3)
 
 
+def unwatched() -> None:
+    """As `solo`, but its watchdog does not end it: what stands between a stale result and the disk is the lease alone."""
+    from monitoring import tasks
+
+    vars(tasks)["Watchdog"] = lambda _limit_s: contextlib.nullcontext(types.SimpleNamespace(alive=lambda: None))
+    solo()
+
+
 def solo(most: int = 8) -> None:
     """A ticker and a worker in one, without a broker between them: turn after turn, and every task that is handed over.
 
@@ -116,6 +126,7 @@ def solo(most: int = 8) -> None:
                 import_string(path)(*args)
         except Error:
             logger.exception("the database")
+            faults.refuse()
             close_old_connections()
         time.sleep(0.05)
 

@@ -41,6 +41,7 @@ def main(job: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _part(world: World, log: Path, job: dict[str, Any], name: str, count: int) -> list[dict[str, Any]]:
     from django.conf import settings
+    from django.db import connection
 
     from tests.chaos import backlog, kills, messages, outages
     from tests.chaos.servers import Postgres, Redis
@@ -52,7 +53,7 @@ def _part(world: World, log: Path, job: dict[str, Any], name: str, count: int) -
         case "random":
             return kills.at_random(world, log, kills=count, seed=seed)
         case "stopped":
-            return kills.stopped(world, log, stops=count, seed=seed)
+            return kills.stopped(world, log, stops=count, seed=seed, locks_rows=connection.vendor == "postgresql")
         case "database":
             return outages.database_away(world, log, Postgres(*job["postgres"]), away_s=count)
         case "broker":

@@ -80,9 +80,10 @@ def test_postgresql_ends_a_workers_transaction_before_its_lease_ends(settings: A
     theirs, ours = Connection("sqlite"), Connection("postgresql")
 
     for connection in (theirs, ours):
-        limits.bound_idle_transactions(connection=connection)
+        limits._bound(connection=connection)
 
     assert theirs.ran == []
     ((sql, values),) = ours.ran
     assert "idle_in_transaction_session_timeout" in sql
-    assert values == ["45000ms"]
+    assert "lock_timeout" in sql
+    assert values == ["45000ms", "90000ms"]

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand
 from django.db import close_old_connections
 from django.utils import timezone
 
+from monitoring import limits
 from monitoring.models import Process
 from monitoring.services import heartbeat, promises, tallies
 from monitoring.services.ticker import Turn, turn
@@ -42,6 +43,7 @@ class Command(BaseCommand):
             return
         for signum in (signal.SIGINT, signal.SIGTERM):
             signal.signal(signum, self._stop)
+        limits.bound_transactions()
         wait = every = options["every"]
         heart = heartbeat.Heart(Process.Kind.TICKER)
         while not self._stopping:
