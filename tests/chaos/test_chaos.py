@@ -50,7 +50,7 @@ def test_clusters_killed_and_their_broker_emptied_on_postgresql_and_redis() -> N
 
     good(
         run(
-            [("cluster", 1), ("random", 3), ("messages", 20), ("flush", 1)],
+            [("cluster", 1), ("random", 3), ("stopped", 3), ("messages", 20), ("flush", 1)],
             "redis",
             monitors=24,
             redis_db=10,

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, OperationalError, connection
+from django.db import DatabaseError, InternalError, OperationalError, connection
 from django.utils import timezone
 
 from monitoring.fetching.capture import Capture
@@ -152,9 +152,10 @@ def test_nothing_of_a_group_is_written_when_a_statement_fails_and_then_each_by_i
     tried: list[int] = []
 
     def refuse(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
-        if sql.startswith("UPDATE") and many:
-            tried.append(len(params))
-            if any(bad in row for row in params):
+        if sql.startswith("UPDATE"):
+            changes = params if many else [params]
+            tried.append(len(changes))
+            if any(bad in row for row in changes):
                 assert Check.objects.filter(monitor=bad).exists()  # written, and to be undone
                 raise DatabaseError("this row is refused")
         return execute(sql, params, many, context)
@@ -167,6 +168,23 @@ def test_nothing_of_a_group_is_written_when_a_statement_fails_and_then_each_by_i
     assert desk.crashed == [bad]
     assert len(desk.written) == 2
     assert set(Check.objects.values_list("monitor_id", flat=True)) == {monitors[0].pk, monitors[2].pk}
+
+
+def test_where_the_database_ended_the_connection_nothing_is_tried_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk, monitors = Desk(), held(3)
+    tried = []
+
+    def ended(*_: Any) -> Any:
+        tried.append(1)
+        raise InternalError("terminating connection due to idle-in-transaction timeout")
+
+    desk.add(*monitors)
+    monkeypatch.setattr(connection, "is_usable", lambda: False)
+    with connection.execute_wrapper(ended), pytest.raises(InternalError):
+        desk.ledger.flush()
+
+    assert len(tried) == 1
+    assert desk.crashed == []
 
 
 def test_without_a_database_nothing_is_tried_one_by_one() -> None:

@@ -7,9 +7,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.db import InternalError, connections
 from django_q.signals import post_spawn
 
 from monitoring import limits
@@ -87,3 +89,23 @@ def test_postgresql_ends_a_workers_transaction_before_its_lease_ends(settings: A
     assert "idle_in_transaction_session_timeout" in sql
     assert "lock_timeout" in sql
     assert values == ["45000ms", "90000ms"]
+
+
+@pytest.mark.django_db
+def test_connections_are_bounded_from_now_on_and_those_that_are_open_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(limits, "_bound", lambda *, connection, **_: told.append(connection.alias))
+    monkeypatch.setattr(limits, "connection_created", SimpleNamespace(connect=lambda *_a, **_k: told.append("later")))
+    connections["default"].ensure_connection()
+
+    limits.bound_transactions()
+
+    assert told == ["later", "default"]
+
+
+@pytest.mark.django_db
+def test_an_error_of_a_connection_that_still_serves_is_no_end_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not limits.is_cut_off(InternalError("a bug of ours"))
+    monkeypatch.setattr(connections["default"], "is_usable", lambda: False)
+    assert limits.is_cut_off(InternalError("terminating connection"))
+    assert not limits.is_cut_off(ValueError("no database error"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -90,3 +91,26 @@ def test_update_writes_where_everything_fits_and_counts() -> None:
     monitor.refresh_from_db()
     assert (monitor.baseline, monitor.fields, monitor.state) == (snapshot, {"a": None}, "ok")
     assert (monitor.lease_until, monitor.last_ok_at) == (None, NOW)
+
+
+@pytest.mark.parametrize(
+    ("vendor", "changes", "wanted"),
+    [
+        ("postgresql", [[1]], ["execute"]),  # one by itself leaves the server's clock alone
+        ("postgresql", [[1], [2]], ["executemany", "execute"]),
+        ("sqlite", [[1], [2]], ["executemany"]),
+    ],
+)
+def test_postgresql_counts_idle_time_again_after_many_statements_at_once(
+    monkeypatch: pytest.MonkeyPatch, vendor: str, changes: list[list[int]], wanted: list[str]
+) -> None:
+    ran: list[str] = []
+    cursor: Any = SimpleNamespace(
+        rowcount=len(changes),
+        execute=lambda *_: ran.append("execute"),
+        executemany=lambda *_: ran.append("executemany"),
+    )
+    monkeypatch.setattr(rows, "connection", SimpleNamespace(vendor=vendor))
+
+    assert rows._run(cursor, "UPDATE", changes) == len(changes)
+    assert ran == wanted
