@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
+from django.db import connections
 from django.db.backends.signals import connection_created
 
 try:
@@ -15,6 +15,8 @@ except ImportError:  # a system without such limits
     resource = None  # type: ignore[assignment]
 
 logger = logging.getLogger(__name__)
+
+_STOOD_STILL = frozenset({"25P03", "25P04"})  # idle_in_transaction_session_timeout, transaction_timeout
 
 
 def cap_memory(megabytes: int) -> bool:
@@ -73,12 +75,12 @@ def _bound(*, connection: Any, **_: Any) -> None:
             )
 
 
-def is_cut_off(error: Exception) -> bool:
-    """Whether the database ended the connection that met this error: nothing can be recorded over it any more.
+def is_cut_off(error: BaseException) -> bool:
+    """Whether PostgreSQL ended the transaction because it stood still for too long: Django calls that an internal error.
 
-    A transaction that stood still for too long is ended with what Django calls an internal error, not an operational one.
+    Django may have connected anew since, so that only the error tells.
     """
-    return isinstance(error, DatabaseError) and not connections[DEFAULT_DB_ALIAS].is_usable()
+    return getattr(error.__cause__, "sqlstate", None) in _STOOD_STILL
 
 
 def worker_started(**_: Any) -> None:

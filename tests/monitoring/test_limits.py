@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from django.db import InternalError, connections
 from django_q.signals import post_spawn
+from psycopg.errors import IdleInTransactionSessionTimeout
 
 from monitoring import limits
 
@@ -103,9 +104,10 @@ def test_connections_are_bounded_from_now_on_and_those_that_are_open_too(monkeyp
     assert told == ["later", "default"]
 
 
-@pytest.mark.django_db
-def test_an_error_of_a_connection_that_still_serves_is_no_end_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_transaction_that_was_ended_is_told_from_a_bug_of_ours() -> None:
+    ended = InternalError("terminating connection due to idle-in-transaction timeout")
+    ended.__cause__ = IdleInTransactionSessionTimeout()
+
+    assert limits.is_cut_off(ended)
     assert not limits.is_cut_off(InternalError("a bug of ours"))
-    monkeypatch.setattr(connections["default"], "is_usable", lambda: False)
-    assert limits.is_cut_off(InternalError("terminating connection"))
     assert not limits.is_cut_off(ValueError("no database error"))
