@@ -57,7 +57,7 @@ power: setup-dev ## copies of a busy installation as power cuts would leave it (
 chaos: setup-dev ## kill loops and fault runs, as tables; ARGS="points random --broker redis --count 20" chooses
 	@$(PY) -m tests.chaos $(ARGS)
 
-scale: setup-dev ## a million monitors and ten million checks on SQLite and PostgreSQL: bytes, claims, jobs, pages (ROWS=1000000)
+scale: setup-dev ## a million monitors and ten million checks on SQLite and PostgreSQL: bytes, claims, jobs, pages, writers (ROWS=1000000)
 	@$(PY) -m tests.scale --rows $(ROWS)
 
 eval: setup-bench ## score the detector and the main-content rule on the shared corpora, where present

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
+from config import sqlite
 from config.environment import EnvironmentProblem, text
 from monitoring.storeaddress import FilePlace, S3Place, StoreAddressError, read_address
 
@@ -151,7 +152,8 @@ def _sqlite_file(path: str) -> dict[str, object]:
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": path,
         "OPTIONS": {
-            "timeout": 20,
+            "timeout": sqlite.WAIT_S,
+            "factory": sqlite.Connection,
             "transaction_mode": "IMMEDIATE",
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;",
         },

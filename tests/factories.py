@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import itertools
 from datetime import UTC, datetime
@@ -14,6 +15,36 @@ from monitoring.services import searching
 
 NOW = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
 _numbers = itertools.count(1)
+
+DIFF: dict[str, Any] = {
+    "version": 1,
+    "lang": "en",
+    "direction": "ltr",
+    "unit": "words",
+    "added": 1,
+    "removed": 1,
+    "total": 9,
+    "places": 1,
+    "moved": 0,
+    "simplified": False,
+    "counts": {"reworded": 1},
+    "ignored": {},
+    "blocks": [
+        {
+            "op": "reworded",
+            "tag": "p",
+            "heading": 0,
+            "surface": "visible",
+            "region": "main",
+            "old": 1,
+            "new": 1,
+            "place": 1,
+            "segments": [["=", "We "], ["-", "will not"], ["+", "may"], ["=", " share it."]],
+            "sentences": [0, 0],
+            "edits": 1,
+        }
+    ],
+}
 
 
 def make_team(name: str = "Compliance") -> Team:
@@ -105,35 +136,7 @@ def make_change(monitor: Monitor | None = None, **extra: Any) -> Change:
         "cut": 0.5,
         "distance": 5,
         "threshold": 3,
-        "diff": {
-            "version": 1,
-            "lang": "en",
-            "direction": "ltr",
-            "unit": "words",
-            "added": 1,
-            "removed": 1,
-            "total": 9,
-            "places": 1,
-            "moved": 0,
-            "simplified": False,
-            "counts": {"reworded": 1},
-            "ignored": {},
-            "blocks": [
-                {
-                    "op": "reworded",
-                    "tag": "p",
-                    "heading": 0,
-                    "surface": "visible",
-                    "region": "main",
-                    "old": 1,
-                    "new": 1,
-                    "place": 1,
-                    "segments": [["=", "We "], ["-", "will not"], ["+", "may"], ["=", " share it."]],
-                    "sentences": [0, 0],
-                    "edits": 1,
-                }
-            ],
-        },
+        "diff": copy.deepcopy(DIFF),
         "diff_hash": "0" * 64,
         "say": [["=", "We "], ["-", "will not"], ["+", "may"], ["=", " share it."]],
         "added": 1,

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import batched
 
 from django.conf import settings
 from django.db import transaction
@@ -287,14 +288,19 @@ def weigh_hosts(*, now: datetime) -> int:
         .values_list("site", "planned", "needed")
     )
     found = {site: (planned, needed) for site, planned, needed in sums}
-    full = 0
-    for site in Site.objects.iterator(chunk_size=2000):
+    full, moved = 0, []
+    for site in Site.objects.iterator(
+        chunk_size=2000
+    ):  # nothing is written while rows are read: SQLite would refuse it
         planned, least = found.get(site.pk, (0.0, 0.0))
         load, least_load = (host_load(visits, site.effective_gap_s) for visits in (planned, least))
         factor = host_factor(site.host_factor, load)
         full += load > 1
         if _moved(site.load, load) or _moved(site.least_load, least_load) or _moved(site.host_factor, factor):
-            Site.objects.filter(pk=site.pk).update(load=load, least_load=least_load, host_factor=factor)
+            moved.append(({"load": load, "least_load": least_load, "host_factor": factor}, {"id": site.pk}))
+    for chunk in batched(moved, 500):
+        with transaction.atomic():
+            rows.update_many(Site, chunk)
     return full
 
 

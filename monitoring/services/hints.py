@@ -201,15 +201,13 @@ def _use(source: HintSource, dates: list[tuple[str, datetime]], now: datetime) -
     if not newest:
         return 0
     trust = Trust(source.hits, source.misses)
-    pulled = 0
     rows = Monitor.objects.filter(
         site=source.site, enabled=True, quarantined_at__isnull=True, lease_until__isnull=True,
         next_check_at__gt=now, last_checked_at__isnull=False,
     ).select_related("page_type", "team", "site")  # fmt: skip
-    for monitor in rows.iterator(chunk_size=500):
-        at = newest.get(_key(monitor.url))
-        if at is not None and _pull(monitor, source, at, trust, now):
-            pulled += 1
+    # Nothing is written while rows are read: SQLite would refuse it.
+    named = [(one, at) for one in rows.iterator(chunk_size=500) if (at := newest.get(_key(one.url))) is not None]
+    pulled = sum(_pull(monitor, source, at, trust, now) for monitor, at in named)
     if pulled:
         logger.info("site=%d source=%d pulled=%d", source.site_id, source.pk, pulled)
     return pulled

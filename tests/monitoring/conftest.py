@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from monitoring.models import Check, Monitor, Site
@@ -14,6 +16,36 @@ from tests.factories import make_monitor
 from tests.monitoring.site import LocalSite
 
 type Visit = Callable[..., Check]
+
+
+class WrittenWhileReadError(AssertionError):
+    """Rows were written while others were still being read."""
+
+
+@pytest.fixture(autouse=True)
+def read_before_written(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No rows are written while `iterator` still reads: SQLite refuses that at once where somebody else wrote meanwhile.
+
+    With more rows than are fetched at a time it is "database is locked", however long one would wait for a lock.
+    """
+    iterator = QuerySet.iterator
+    reading: list[QuerySet[Any]] = []
+
+    def watched(rows: QuerySet[Any], chunk_size: int | None = None) -> Iterator[Any]:
+        reading.append(rows)
+        try:
+            yield from iterator(rows, chunk_size)
+        finally:
+            reading.remove(rows)
+
+    def refuse(execute: Callable[..., Any], sql: str, *args: Any) -> Any:
+        if reading and sql.lstrip().startswith(("INSERT", "UPDATE", "DELETE")):
+            raise WrittenWhileReadError(sql)
+        return execute(sql, *args)
+
+    monkeypatch.setattr(QuerySet, "iterator", watched)
+    with connection.execute_wrapper(refuse):
+        yield
 
 
 @pytest.fixture

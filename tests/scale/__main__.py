@@ -30,7 +30,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=1_000_000, help="monitors; ten times as many checks")
     parser.add_argument("--databases", default="sqlite,postgresql")
     parser.add_argument("--times", type=int, default=15, help="requests for each page")
-    parser.add_argument("--only", default="", help="parts: size, claims, pages, jobs; comma-separated")
+    parser.add_argument("--only", default="", help="parts: size, claims, pages, jobs, writers; comma-separated")
     parser.add_argument("--page", default="", help="only pages whose name holds this")
     parser.add_argument("--slow", action="store_true", help="print the slowest statements of slow pages")
     parser.add_argument("--at", default="", help=argparse.SUPPRESS)
@@ -40,8 +40,8 @@ def main() -> int:
     options = parser.parse_args()
     if options.at:
         return _one(options)
-    bad = 0
-    for vendor in options.databases.split(","):
+    bad = _writers(options.rows) if "writers" in _parts(options) else 0
+    for vendor in options.databases.split(",") if _parts(options) - {"writers"} else ():
         folder = (
             Path(tempfile.gettempdir(), f"tideline-scale-{options.keep}")
             if options.keep
@@ -73,6 +73,19 @@ def main() -> int:
     return bad
 
 
+def _parts(options: argparse.Namespace) -> set[str]:
+    return set(options.only.split(",")) if options.only else {"size", "claims", "pages", "jobs", "writers"}
+
+
+def _writers(rows: int) -> int:
+    """Eight processes on one SQLite file, which is not the large one; 1 when a write failed or is missing."""
+    from tests.scale import writers
+
+    found = writers.run(8, min(writers.WRITES, rows))
+    print(writers.table(found), flush=True)
+    return 0 if found.whole else 1
+
+
 def _postgres(statement: str, *, may_fail: bool = False) -> None:
     import psycopg
 
@@ -102,7 +115,7 @@ def _one(options: argparse.Namespace) -> int:
     settings.ALLOWED_HOSTS = [*settings.ALLOWED_HOSTS, "testserver"]
     now = load.moment_now()
     size = load.Size.of(options.rows)
-    parts = set(options.only.split(",")) if options.only else {"size", "claims", "pages", "jobs"}
+    parts = _parts(options) - {"writers"}
     print(
         f"\n== {options.at}: {size.monitors:,} monitors, {size.checks:,} checks, {size.changes:,} changes, {size.sites:,} sites"
     )
