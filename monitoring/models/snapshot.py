@@ -105,6 +105,9 @@ class Snapshot(models.Model):
                 name="snapshot_expiring",
                 condition=models.Q(expires_at__isnull=False, legal_hold=False),
             ),
+            # whether a picture is still somebody's: screenshot = id, thumbnail = id; few snapshots have one
+            models.Index(fields=["screenshot"], name="snapshot_pictured", condition=models.Q(screenshot__isnull=False)),
+            models.Index(fields=["thumbnail"], name="snapshot_thumbed", condition=models.Q(thumbnail__isnull=False)),
         ]
 
     def __str__(self) -> str:
