@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import cache
+from multiprocessing import parent_process
 from multiprocessing.util import Finalize
 from typing import Any
 
@@ -167,6 +168,8 @@ def own_queue() -> str:
 
 def worker_started(**_: Any) -> None:
     """What the cluster calls in each new worker process; one that is replaced writes what it counted before it ends."""
+    if parent_process() is None:  # a worker in somebody's own process (tests) lives no life of its own
+        return
     Finalize(None, tallies.flush, exitpriority=10)
     Pulse(_worker()).start()
     Finalize(None, _sign_off, exitpriority=1)  # the exit handlers of the parent are not called in its children

@@ -170,7 +170,7 @@ def test_what_is_taken_away_is_inert(changed: dict[str, Monitor], client: Client
         assert answer["Content-Type"] == "application/octet-stream"
         assert answer["Content-Disposition"] == f'attachment; filename="tideline-change-{change.pk}.zip"'
         bundle = zipfile.ZipFile(io.BytesIO(answer.content))
-        assert bundle.namelist() == ["change.json", "prior.bin", "new.bin"]
+        assert bundle.namelist() == ["change.json", "diff.txt", "prior.bin", "new.bin", "captures.warc"]
         assert json.loads(bundle.read("change.json"))["monitor"]["name"] == change.monitor.name
 
 
