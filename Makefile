@@ -5,6 +5,7 @@ SAMPLE ?= 1
 OUT ?= var/screenshots
 PY := .venv/bin/python
 JOBS ?= 4
+LONG ?= 0
 RENDERS ?= 1000
 CUTS ?= 200
 ROWS ?= 1000000
@@ -27,8 +28,8 @@ setup-bench: setup-dev
 run: setup-base ## set up everything and start web, workers and the sample workspace (PORT=8000, SAMPLE=0 starts empty)
 	@TIDELINE_CHROMIUM="$$(sh scripts/ensure-chromium --find)" exec $(PY) manage.py run --port $(PORT) --sample $(SAMPLE)
 
-test: setup-dev ## lint, types and every test, with a real Chromium
-	@TIDELINE_CHROMIUM="$$(sh scripts/ensure-chromium)" && export TIDELINE_CHROMIUM && \
+test: setup-dev ## lint, types and every test, with a real Chromium (LONG=1: those that take a minute or more too)
+	@TIDELINE_CHROMIUM="$$(sh scripts/ensure-chromium)" && export TIDELINE_CHROMIUM && export TIDELINE_TEST_LONG=$(LONG) && \
 	$(MAKE) --no-print-directory lint types && \
 	$(PY) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 

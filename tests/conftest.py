@@ -13,6 +13,15 @@ import pytest
 from django.utils import translation
 
 
+def _leave_out_the_long(items: list[pytest.Item]) -> None:
+    """What takes long and is shown by others too is run only where it is asked for."""
+    if os.environ.get("TIDELINE_TEST_LONG") == "1":
+        return
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker(pytest.mark.skip(reason="takes long; make test LONG=1 runs it"))
+
+
 class NetworkUsedError(AssertionError):
     """A test tried to leave loopback."""
 
@@ -85,6 +94,7 @@ def shared() -> Path:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deal the long tests out, so that each worker starts with its share of them (`--dist worksteal` cuts evenly)."""
+    _leave_out_the_long(items)
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if workers == 1:
         return

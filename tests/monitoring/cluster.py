@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import hashlib
 import json
 import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -40,6 +45,13 @@ class Cluster:
         """Run a management command to its end, which it must reach or, where it `fails`, must not; its output."""
         return self._run([sys.executable, "manage.py", *arguments], fails=fails)
 
+    def migrate(self) -> None:
+        """Make the tables. On SQLite they are made once for all clusters, and copied."""
+        if not self.database.startswith("sqlite"):
+            self.manage("migrate", "--verbosity", "0")
+            return
+        shutil.copyfile(_migrated(self.environment), self.database.removeprefix("sqlite://"))
+
     def fill(self, urls: list[str]) -> None:
         """A monitor for each address, due at once."""
         self._run([sys.executable, "-m", "tests.monitoring.cluster"], stdin=json.dumps(urls))
@@ -65,10 +77,7 @@ class Cluster:
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         """Rows of a query in the cluster's database."""
         if self.database.startswith("sqlite"):
-            import sqlite3
-            from contextlib import closing
-
-            with closing(sqlite3.connect(self.database.removeprefix("sqlite://"), timeout=30)) as connection:
+            with contextlib.closing(sqlite3.connect(self.database.removeprefix("sqlite://"), timeout=30)) as connection:
                 return connection.execute(sql).fetchall()
         import psycopg
 
@@ -82,10 +91,7 @@ class Cluster:
     def execute(self, sql: str) -> None:
         """Run a statement in the cluster's database."""
         if self.database.startswith("sqlite"):
-            import sqlite3
-            from contextlib import closing
-
-            with closing(sqlite3.connect(self.database.removeprefix("sqlite://"), timeout=30)) as connection:
+            with contextlib.closing(sqlite3.connect(self.database.removeprefix("sqlite://"), timeout=30)) as connection:
                 connection.execute(sql)
                 connection.commit()
             return
@@ -123,6 +129,26 @@ class Cluster:
         )
         assert (done.returncode != 0) == fails, f"{command}: {done.stdout}{done.stderr}"
         return done.stdout + (done.stderr if fails else "")
+
+
+def _migrated(environment: dict[str, str]) -> Path:
+    """A database file with all tables and nothing else, made by whoever needs it first."""
+    sources = sorted(path for app in ("monitoring", "review") for path in ROOT.glob(f"{app}/migrations/*.py"))
+    known = hashlib.sha256(b"".join(path.read_bytes() for path in sources) + str(ROOT).encode()).hexdigest()[:16]
+    made = Path(tempfile.gettempdir(), f"tideline-tables-{os.getuid()}-{known}.sqlite3")
+    with made.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            with tempfile.TemporaryDirectory() as folder:
+                part = Path(folder, "tables.sqlite3")
+                command = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
+                own = {**environment, "TIDELINE_DATA": folder, "TIDELINE_DATABASE": f"sqlite://{part}"}
+                done = subprocess.run(command, cwd=ROOT, env=own, capture_output=True, text=True, check=False)
+                assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+                with contextlib.closing(sqlite3.connect(part)) as database:
+                    database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                shutil.move(part, made)
+    return made
 
 
 def _fill(urls: list[str]) -> None:

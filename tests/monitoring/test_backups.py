@@ -210,6 +210,7 @@ def elsewhere(tmp_path: Path) -> Iterator[Elsewhere]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_backup_under_load_comes_back_on_sqlite(
     sqlite_cluster: Cluster, slow_site: LocalSite, elsewhere: Elsewhere, tmp_path: Path
 ) -> None:
@@ -228,7 +229,7 @@ def test_a_backup_under_load_comes_back_on_postgresql(
 
 def _there_and_back(cluster: Cluster, site: LocalSite, elsewhere: Elsewhere, dest: Path) -> None:
     paths = [f"/page/{n}" for n in range(PAGES)]
-    cluster.manage("migrate", "--verbosity", "0")
+    cluster.migrate()
     cluster.fill([site.put(path, _page(n, "is kept for twelve months")) for n, path in enumerate(paths)])
     cluster.start()
     cluster.wait(lambda: _done(cluster, 1) == PAGES, what="every first visit")

@@ -81,7 +81,7 @@ def test_killed_cluster_on_postgresql_and_redis_loses_and_repeats_nothing(
 def _kill_and_recover(cluster: Cluster, site: LocalSite) -> None:
     paths = [f"/page/{n}" for n in range(MONITORS)]
     urls = [site.put(path, _page(n, "is kept for twelve months")) for n, path in enumerate(paths)]
-    cluster.manage("migrate", "--verbosity", "0")
+    cluster.migrate()
     cluster.fill(urls)
     cluster.start()
     cluster.wait(lambda: _done(cluster, 1) == MONITORS, what="every first visit")
@@ -137,7 +137,7 @@ def test_a_worker_stuck_in_native_code_is_killed_and_only_its_page_is_set_aside(
     """Well before the broker's own limit, so that the page does not take the next workers with it."""
     sqlite_cluster.environment["DJANGO_SETTINGS_MODULE"] = "tests.monitoring.stuck"
     urls = [slow_site.put(f"/page/{n}", _page(n, "is kept for twelve months")) for n in range(20)]
-    sqlite_cluster.manage("migrate", "--verbosity", "0")
+    sqlite_cluster.migrate()
     sqlite_cluster.fill([*urls[:10], slow_site.put("/stuck", _page(99, "is kept")), *urls[10:]])
     sqlite_cluster.start()
 

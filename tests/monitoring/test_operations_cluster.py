@@ -32,11 +32,12 @@ def pages() -> Iterator[LocalSite]:
 def cluster(tmp_path: Path, pages: LocalSite) -> Iterator[Cluster]:
     """A cluster on SQLite."""
     made = Cluster(tmp_path, f"sqlite://{tmp_path}/seen.sqlite3", allowed=pages.address)
-    made.manage("migrate", "-v0")
+    made.migrate()
     yield made
     made.kill()
 
 
+@pytest.mark.long
 def test_what_workers_do_is_seen_and_counted(cluster: Cluster, pages: LocalSite) -> None:
     cluster.fill([pages.url(f"/{n}") for n in range(PAGES)])
     cluster.start()

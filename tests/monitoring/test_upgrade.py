@@ -42,6 +42,7 @@ for n, extra in enumerate([{}, {"renderer": "browser"}, {"renderer": "auto", "st
 """
 
 
+@pytest.mark.long
 def test_an_upgrade_on_sqlite_shows_its_plan_keeps_a_copy_and_may_be_killed(sqlite_cluster: Cluster) -> None:
     last_release(sqlite_cluster)
 
@@ -141,7 +142,7 @@ _CLASSES = "SELECT by_browser FROM monitoring_monitor ORDER BY id"
 
 
 def test_a_database_of_a_newer_release_is_refused(sqlite_cluster: Cluster) -> None:
-    sqlite_cluster.manage("migrate", "--verbosity", "0")
+    sqlite_cluster.migrate()
     sqlite_cluster.execute(
         "INSERT INTO django_migrations (app, name, applied) VALUES ('monitoring', '9999_later', '2027-01-01')"
     )
@@ -155,7 +156,7 @@ def test_what_the_release_before_has_queued_is_worked_off(sqlite_cluster: Cluste
     """A thousand messages in its form, of batches whose leases still stand: none stops the queue, each page is visited once."""
     pages = 20
     body = "<html><body><main><p>What you tell us is kept for twelve months after you left.</p></main></body></html>"
-    sqlite_cluster.manage("migrate", "--verbosity", "0")
+    sqlite_cluster.migrate()
     sqlite_cluster.fill([slow_site.put(f"/page/{n}", body) for n in range(pages)])
     sqlite_cluster.environment["TIDELINE_LEASE_S"] = "60"
     sqlite_cluster.manage("shell", "--no-imports", "--verbosity", "0", "-c", _QUEUE_AS_BEFORE)
