@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_one_of_fifty_wins_on_sqlite(tmp_path: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if k != "TIDELINE_DATABASE"}
     environment["TIDELINE_DATA"] = str(tmp_path)

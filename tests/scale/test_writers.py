@@ -10,6 +10,7 @@ from tests.scale.writers import Found, Told, run, table
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_eight_processes_write_to_one_file_and_nobody_finds_it_locked_nor_is_a_row_missing() -> None:
     found = run(8, 80)
 
