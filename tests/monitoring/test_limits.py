@@ -58,10 +58,21 @@ def test_each_new_worker_is_told_its_limit(settings: object, monkeypatch: pytest
     monkeypatch.setattr(limits, "cap_memory", told.append)
     monkeypatch.setattr("monitoring.services.heartbeat.Pulse.start", lambda pulse: told.append(0))
     monkeypatch.setattr("monitoring.services.heartbeat.Finalize", lambda *args, **how: None)
+    monkeypatch.setattr("monitoring.services.heartbeat.parent_process", lambda: "the cluster's")
 
     post_spawn.send(sender="django_q", proc_name="worker")
 
     assert told == [1024, 0]  # and gives signs of life
+
+
+def test_a_worker_in_somebodys_own_process_gives_no_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(limits, "cap_memory", lambda most_mb: told.append("limit"))
+    monkeypatch.setattr("monitoring.services.heartbeat.Pulse.start", lambda pulse: told.append("sign of life"))
+
+    post_spawn.send(sender="django_q", proc_name="worker")
+
+    assert told == ["limit"]
 
 
 class Connection:
