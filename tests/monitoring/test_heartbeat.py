@@ -118,7 +118,9 @@ def test_a_pulse_beats_in_its_own_thread_until_it_is_stopped(monkeypatch: pytest
     beaten = threading.Event()
     heart = Heart(WORKER)
     monkeypatch.setattr(heart, "beat", beaten.set)
-    monkeypatch.setattr(heartbeat.tallies, "flush", lambda: None)  # in memory its thread's connection would stay open
+    monkeypatch.setattr(
+        "monitoring.services.tallies.flush", lambda: None
+    )  # in memory its thread's connection would stay open
     pulse = Pulse(heart, every_s=0.01)
     pulse.start()
 
