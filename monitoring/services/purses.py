@@ -36,6 +36,7 @@ class Purses:
         self._left: dict[int, float] = {}
         self._counts: dict[int, str] = {}
         self._spent: dict[int, float] = defaultdict(float)
+        self._known: dict[int, tuple[int, float]] = {}
         for team in Team.objects.filter(budget__isnull=False).only("budget", "budget_counts", "tokens", "tokens_at"):
             self._left[team.pk] = _held(team, now)
             self._counts[team.pk] = team.budget_counts
@@ -51,7 +52,7 @@ class Purses:
 
     def within(self, ids: Sequence[int]) -> set[int]:
         """Those of `ids`, in their order, that can be paid for or go on at any price; nothing is paid yet."""
-        costs = self._costs(ids)
+        costs = self._known = self._costs(ids)
         free = (
             set(Monitor.objects.filter(goes_on(self._now), pk__in=list(costs)).values_list("pk", flat=True))
             if costs
@@ -70,8 +71,11 @@ class Purses:
         return taken
 
     def pay(self, ids: Iterable[int]) -> None:
-        """Take out what these visits are likely to cost."""
-        for team, cost in self._costs(list(ids)).values():
+        """Take out what these visits, which `within` was asked about last, are likely to cost."""
+        for pk in ids:
+            if pk not in self._known:
+                continue
+            team, cost = self._known[pk]
             self._left[team] -= cost
             self._spent[team] += cost
 

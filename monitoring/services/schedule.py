@@ -230,6 +230,7 @@ def _overdue(
 def _reserve_slots(wanted: dict[int, int], now: datetime) -> dict[int, _Slots]:
     """What each site has room for soon of the requests that are wanted; the slots are taken. None where somebody has the site locked."""
     slots = dict.fromkeys(wanted, _Slots(0, now))
+    taken: list[tuple[rows.Values, rows.Values]] = []
     for site in Site.objects.select_for_update(skip_locked=True).filter(pk__in=wanted).order_by("pk"):
         if site.failures >= ENOUGH_FAILURES:
             wanted[site.pk] = 1  # it answered nobody: one page finds out whether it does again
@@ -242,7 +243,8 @@ def _reserve_slots(wanted: dict[int, int], now: datetime) -> dict[int, _Slots]:
         count = max(0, min(wanted[site.pk], 1 + (now + LOOKAHEAD - start) // gap))
         if count:
             slots[site.pk] = _Slots(count, start, gap)
-            rows.update(Site, {"next_free_at": start + gap * count}, id=site.pk)
+            taken.append(({"next_free_at": start + gap * count}, {"id": site.pk}))
+    rows.update_many(Site, taken)
     return slots
 
 
