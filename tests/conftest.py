@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from django.utils import translation
 
+from tests import tables
+
 
 def _leave_out_the_long(items: list[pytest.Item]) -> None:
     """What takes long and is shown by others too is run only where it is asked for."""
@@ -20,6 +22,12 @@ def _leave_out_the_long(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("long"):
             item.add_marker(pytest.mark.skip(reason="takes long; make test LONG=1 runs it"))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Leave nothing on the database server, once all workers are done."""
+    if not hasattr(session.config, "workerinput"):
+        tables.drop_template()
 
 
 class NetworkUsedError(AssertionError):

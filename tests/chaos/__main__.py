@@ -15,6 +15,7 @@ import sys
 import tempfile
 from typing import Any
 
+from tests import tables
 from tests.chaos import servers, world
 from tests.chaos.lives import die_with_parent
 from tests.chaos.site import ROOT, serving
@@ -80,6 +81,8 @@ def run(
             redis_url, job["redis"] = server.url, (server.folder, server.port)
         _empty(redis_url)
         environment = world.environment(folder, url, redis=redis_url, allowed=site.allowed)
+        if "database" not in names:  # that server is empty, and of no use as a template
+            tables.fill(url, environment)
         environment["TIDELINE_LEASE_S"] = str(max(LEASES.get(name, world.LEASE_S) for name in names))
         command = [sys.executable, "-m", "tests.chaos.scenario", json.dumps(job)]
         output, errors, status = _told(command, environment)
@@ -180,6 +183,7 @@ def main() -> int:
             for row in rows:
                 print(line(broker, row), flush=True)
                 failed += bool(faults_of(row))
+    tables.drop_template()
     return 1 if failed else 0
 
 

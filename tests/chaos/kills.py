@@ -73,7 +73,7 @@ def _at(world: World, log: Path, point: str, *, kills: int, rng: random.Random, 
     began = time.monotonic()
     try:
         while faults.happened.value < kills and time.monotonic() - began < (60 + 15 * kills) * world.patience_s / 33:
-            if not is_armed:
+            if not is_armed and not world.has_suspects():
                 faults.arm(point, rng.randint(1, 2 if cluster or not edited else 4))
                 is_armed = True
             if faults._armed.value < 0:

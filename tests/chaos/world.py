@@ -128,6 +128,12 @@ class World:
         unsent = OutboxMessage.objects.exclude(state="sent").count()
         return Monitor.objects.exclude(check_no=self.rounds + 1).count() + unsent
 
+    def has_suspects(self) -> bool:
+        """Whether a page is suspected of killing its workers. It is rightly set aside after more kills; here others do them."""
+        from monitoring.models import Monitor
+
+        return Monitor.objects.filter(stage_failures__gt=0).exists()
+
     def visits(self) -> int:
         """Visits on disk."""
         from monitoring.models import Check

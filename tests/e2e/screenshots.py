@@ -20,6 +20,7 @@ from urllib.error import URLError
 
 from playwright.sync_api import Browser, sync_playwright
 
+from tests import tables
 from tests.e2e.browser import launch_options
 from tests.e2e.seed import PASSWORD
 
@@ -72,8 +73,8 @@ def product(data: Path) -> Iterator[str]:
         "TIDELINE_FRAME_ORIGIN": f"http://localhost:{port}",
     }
     python = sys.executable
+    tables.fill(f"sqlite://{data}/tideline.sqlite3", environment)
     for command in (
-        ["manage.py", "migrate", "-v0"],
         ["manage.py", "collectstatic", "--noinput", "-v0"],
         ["-m", "tests.e2e.seed"],
     ):

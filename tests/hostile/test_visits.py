@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
 import socket
 import ssl
 import subprocess
@@ -28,6 +27,7 @@ import trustme
 from django.core.exceptions import ValidationError
 
 from monitoring.services import monitors
+from tests import tables
 from tests.hostile import chain, visits
 from tests.hostile.serving import is_greedy, served_apart
 from tests.hostile.visits import Job, Report, Seen
@@ -306,7 +306,7 @@ def _run(area: str, folder: Path) -> dict[str, Any]:
         own.mkdir(exist_ok=True)  # whoever was at it before may have been killed
         ports = [server.port, apart, *faults.values()]
         environment = visits.environment(own, [site.address, *(f"127.0.0.1:{port}" for port in ports)])
-        shutil.copy(_empty_database(folder), own / "db.sqlite3")
+        tables.fill(f"sqlite://{own}/db.sqlite3", environment)
         done = subprocess.run(
             [sys.executable, "-m", "tests.hostile.visits"],
             cwd=chain.ROOT, env=environment, input=json.dumps(asdict(job)), capture_output=True, text=True, check=False,
@@ -314,21 +314,6 @@ def _run(area: str, folder: Path) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr[-3000:]
     found: dict[str, Any] = json.loads(done.stdout)
     return found
-
-
-def _empty_database(folder: Path) -> Path:
-    """A database with all tables, made once."""
-    path = folder / "hostile-empty" / "db.sqlite3"
-    with (folder / "hostile-empty.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not path.exists():
-            path.parent.mkdir(exist_ok=True)
-            making = path.with_name("making.sqlite3")
-            environment = visits.environment(path.parent, []) | {"TIDELINE_DATABASE": f"sqlite:///{making}"}
-            command = [sys.executable, "manage.py", "migrate", "--verbosity=0"]
-            subprocess.run(command, cwd=chain.ROOT, env=environment, check=True, capture_output=True)
-            making.rename(path)
-    return path
 
 
 @contextmanager

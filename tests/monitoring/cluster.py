@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import hashlib
 import json
 import os
-import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from tests import tables
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,11 +44,8 @@ class Cluster:
         return self._run([sys.executable, "manage.py", *arguments], fails=fails)
 
     def migrate(self) -> None:
-        """Make the tables. On SQLite they are made once for all clusters, and copied."""
-        if not self.database.startswith("sqlite"):
-            self.manage("migrate", "--verbosity", "0")
-            return
-        shutil.copyfile(_migrated(self.environment), self.database.removeprefix("sqlite://"))
+        """Make the tables."""
+        tables.fill(self.database, self.environment)
 
     def fill(self, urls: list[str]) -> None:
         """A monitor for each address, due at once."""
@@ -129,26 +124,6 @@ class Cluster:
         )
         assert (done.returncode != 0) == fails, f"{command}: {done.stdout}{done.stderr}"
         return done.stdout + (done.stderr if fails else "")
-
-
-def _migrated(environment: dict[str, str]) -> Path:
-    """A database file with all tables and nothing else, made by whoever needs it first."""
-    sources = sorted(path for app in ("monitoring", "review") for path in ROOT.glob(f"{app}/migrations/*.py"))
-    known = hashlib.sha256(b"".join(path.read_bytes() for path in sources) + str(ROOT).encode()).hexdigest()[:16]
-    made = Path(tempfile.gettempdir(), f"tideline-tables-{os.getuid()}-{known}.sqlite3")
-    with made.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not made.exists():
-            with tempfile.TemporaryDirectory() as folder:
-                part = Path(folder, "tables.sqlite3")
-                command = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
-                own = {**environment, "TIDELINE_DATA": folder, "TIDELINE_DATABASE": f"sqlite://{part}"}
-                done = subprocess.run(command, cwd=ROOT, env=own, capture_output=True, text=True, check=False)
-                assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-                with contextlib.closing(sqlite3.connect(part)) as database:
-                    database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                shutil.move(part, made)
-    return made
 
 
 def _fill(urls: list[str]) -> None:

@@ -29,6 +29,7 @@ from monitoring import storage
 from monitoring.models import Change, Check, FieldChange, FieldRule, Monitor, Payload, Snapshot
 from monitoring.services import capture, ledger, record, retention
 from monitoring.storage.packing import unpack
+from tests import tables
 from tests.monitoring.conftest import visit
 from tests.monitoring.site import LocalSite
 from tests.monitoring.test_pipeline import CLAUSES, page
@@ -233,11 +234,13 @@ def test_a_copy_of_any_moment_is_whole(tmp_path: Path) -> None:
     folder = tmp_path / "live"
     folder.mkdir()
     root = str(Path(__file__).resolve().parents[2])
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TIDELINE_")}
+    tables.fill(f"sqlite://{folder}/tideline.sqlite3", environment)
     writer = subprocess.Popen(
         [sys.executable, "-c", WRITER.format(root=root, folder=str(folder))],
         stdout=subprocess.PIPE,
         text=True,
-        env={name: value for name, value in os.environ.items() if not name.startswith("TIDELINE_")},
+        env=environment,
     )
     assert writer.stdout is not None
     try:

@@ -23,6 +23,7 @@ from django.utils import timezone
 from monitoring import storage
 from monitoring.models import Check, Monitor, MonitorMemory, Payload, SettingChange, Snapshot
 from monitoring.services import holds, memories, pruning, rates, retention
+from tests import tables
 from tests.factories import NOW, make_change, make_check, make_monitor, make_page_type, make_snapshot, make_user
 from tests.monitoring.conftest import visit
 from tests.monitoring.test_pipeline import CLAUSES, page
@@ -267,6 +268,7 @@ def test_a_payload_named_in_the_same_moment_stays(monkeypatch: pytest.MonkeyPatc
 def test_nothing_that_is_referenced_is_lost_while_others_write(tmp_path: Path) -> None:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("TIDELINE_", "DATABASE_URL"))}
     own = {"TIDELINE_DATA": str(tmp_path), "DJANGO_SETTINGS_MODULE": "config.settings", "TIDELINE_LOG_LEVEL": "ERROR"}
+    tables.fill(f"sqlite://{tmp_path}/tideline.sqlite3", kept | own)
 
     done = subprocess.run(
         [sys.executable, "-m", "tests.monitoring.churn", "40"],
