@@ -70,24 +70,26 @@ def _n(value: float) -> str:
 def scores_over_time(
     points: Sequence[Point],
     *,
-    cuts: Sequence[tuple[datetime, float]],
+    cuts: Sequence[tuple[datetime, float | None]],
     now: datetime,
     span: timedelta,
     width: int = 264,
     height: int = 150,
+    left: float = LEFT,
     write: Callable[[float, int], str] = _plain,
     months: Sequence[tuple[datetime, str]] = (),
     heights: Sequence[tuple[float, str]] | None = None,
 ) -> Chart:
     """The chart of a monitor's checks. `cuts` are (since, cut) in order; the first holds from before the start.
 
-    `heights` are the labelled lines where the axis isn't the score's own, as (share of the height, words).
+    A cut of None is a gap in its line. `heights` are the labelled lines where the axis isn't the score's own, as (share of
+    the height, words); `left` is the room for the words.
     """
     start = now - span
-    inner = width - LEFT - RIGHT
+    inner = width - left - RIGHT
 
     def x(at: datetime) -> float:
-        return LEFT + inner * min(1.0, max(0.0, (at - start) / span))
+        return left + inner * min(1.0, max(0.0, (at - start) / span))
 
     def y(score: float) -> float:
         return TOP + (height - TOP - BOTTOM) * (1.0 - min(1.0, max(0.0, score)))
@@ -105,19 +107,23 @@ def scores_over_time(
         elif point.kind == "dismissed":
             shape = f"M{_n(px - 3.4)} {_n(py - 3.4)}l6.8 6.8m0-6.8-6.8 6.8"
         marks.append(Mark(point.kind, _n(px), _n(py), shape, point.label))
-    path = ""
+    path, drawn = "", False
     for index, (since, cut) in enumerate(cuts):
-        px = LEFT if index == 0 else x(since)
-        path += f"M{_n(px)} {_n(y(cut))}" if index == 0 else f"H{_n(px)}V{_n(y(cut))}"
-    if path:
+        px = left if index == 0 else x(since)
+        if drawn:
+            path += f"H{_n(px)}"
+        if cut is not None:
+            path += f"V{_n(y(cut))}" if drawn else f"M{_n(px)} {_n(y(cut))}"
+        drawn = cut is not None
+    if drawn:
         path += f"H{_n(width - RIGHT)}"
     if heights is None:
         heights = [(value, write(value, 2 if value % 0.5 else 1 if value % 1 else 0)) for value in GRID]
-    grid = [Line(words, _n(LEFT - 5), _n(y(value))) for value, words in heights]
+    grid = [Line(words, _n(left - 5), _n(y(value))) for value, words in heights]
     labels = [
-        Line(text, _n(x(at)), _n(height - 4), "middle") for at, text in months if LEFT + 8 < x(at) < width - RIGHT - 8
+        Line(text, _n(x(at)), _n(height - 4), "middle") for at, text in months if left + 8 < x(at) < width - RIGHT - 8
     ]
-    return Chart(width, height, marks, grid, labels, path, current, right=_n(width - RIGHT))
+    return Chart(width, height, marks, grid, labels, path, current, left=_n(left), right=_n(width - RIGHT))
 
 
 BITS = 64

@@ -156,6 +156,8 @@ class FieldChange(models.Model):
             models.Index(fields=["monitor", "name", "-at"], name="field_change_series"),
             # one field of every page, newest first; and which names there are
             models.Index(fields=["name", "-at", "-id"], name="field_change_named"),
+            # the fields of one page over time: WHERE monitor AND at >= .. ORDER BY at DESC, id DESC
+            models.Index(fields=["monitor", "-at", "-id"], name="field_change_of_monitor"),
             # the dataset of everything, newest first
             models.Index(fields=["-at", "-id"], name="field_change_newest"),
             # those of one change: WHERE change ORDER BY at DESC. Most belong to none, and to SQLite's statistics a full index

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from django.core import signing
 from django.db import models
@@ -77,6 +78,14 @@ class Page[M: models.Model]:
     older: str
     newer: str
 
+    def addresses(self, base: str, kept: Mapping[str, str]) -> dict[str, str]:
+        """`older` and `newer` as addresses of the list at `base` that keep its other parameters; empty where there is no more."""
+        cursors = {"older": ("after", self.older), "newer": ("before", self.newer)}
+        return {
+            name: f"{base}?{urlencode({**kept, parameter: cursor})}" if cursor else ""
+            for name, (parameter, cursor) in cursors.items()
+        }
+
 
 def page[M: models.Model](
     rows: models.QuerySet[M], order: Order, *, size: int, after_cursor: str = "", before_cursor: str = ""
@@ -100,3 +109,15 @@ def page[M: models.Model](
         older=to_cursor(order.key(found[-1])) if found and more else "",
         newer=to_cursor(order.key(found[0])) if found and key_after is not None else "",
     )
+
+
+def walk[M: models.Model](rows: models.QuerySet[M], order: Order, *, most: int, size: int = 1_000) -> Iterator[M]:
+    """The first `most` rows in order, `size` a query: whoever takes long over them keeps no read of the database open."""
+    selected = rows.order_by(*order.columns)
+    while most > 0:
+        found = list(selected[: min(size, most)])
+        yield from found
+        if len(found) < size:
+            return
+        most -= len(found)
+        selected = after(rows, order, order.key(found[-1]))

@@ -1,4 +1,4 @@
-"""The dataset: every field value that changed, as a page and as CSV."""
+"""The dataset: every field value that changed, as a page, as drawings of one page's fields, and as CSV."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from monitoring.models import FieldChange, Monitor
 from monitoring.models.monitor import of_visible
-from review import wording
+from review import dataset, wording
+from review.selectors import dataset as selected
 from review.selectors import keyset
+from review.views import parameters, spans
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
-ORDER = keyset.Order(("-at", "-pk"))
 CSV_ROWS = 100_000
-NAMES = 100
 # A spreadsheet takes text that starts with one of these for a formula; the full-width forms are folded by some.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _LEADING = re.compile(r"\A[\s\x00-\x20\x7f-\xa0\u200b-\u200f\u2060\ufeff]+")
@@ -50,8 +51,8 @@ def _found(request: HttpRequest) -> tuple[QuerySet[FieldChange], dict[str, str]]
     found = of_visible(FieldChange.objects.select_related("monitor__site"), user)
     kept: dict[str, str] = {}
     monitor, name = request.GET.get("monitor", ""), request.GET.get("name", "").replace("\x00", "")[:60]
-    if monitor.isascii() and monitor.isdigit() and len(monitor) < 16:
-        found, kept["monitor"] = found.filter(monitor=int(monitor)), monitor
+    if (monitor_id := parameters.whole_number(monitor)) is not None:
+        found, kept["monitor"] = found.filter(monitor=monitor_id), monitor
     if name:
         found, kept["name"] = found.filter(name=name), name
     return found, kept
@@ -59,41 +60,43 @@ def _found(request: HttpRequest) -> tuple[QuerySet[FieldChange], dict[str, str]]
 
 @require_GET
 def field_list(request: HttpRequest) -> HttpResponse:
-    """The newest field changes of the user's teams."""
+    """The newest field changes of the user's teams; of one page also each field's values over time."""
+    user, now = cast("User", request.user), timezone.now()
     found, kept = _found(request)
     page = keyset.page(
-        found, ORDER, size=50, after_cursor=request.GET.get("after", ""), before_cursor=request.GET.get("before", "")
+        found,
+        selected.NEWEST,
+        size=50,
+        after_cursor=request.GET.get("after", ""),
+        before_cursor=request.GET.get("before", ""),
     )
-    base = reverse("fields")
+    base, name = reverse("fields"), kept.get("name", "")
+    monitor = (
+        Monitor.objects.visible_to(user).select_related("site", "team").filter(pk=int(kept["monitor"])).first()
+        if "monitor" in kept
+        else None
+    )
+    span_name, span = spans.chosen(request.GET.get("span", ""))
     return render(
         request,
         "review/fields.html",
         {
             "section": "fields",
             "rows": page.rows,
-            "name": kept.get("name", ""),
-            "monitor": Monitor.objects.visible_to(cast("User", request.user)).filter(pk=kept["monitor"]).first()
-            if "monitor" in kept
-            else None,
-            "names": _names(cast("User", request.user)),
+            "name": name,
+            "monitor": monitor,
+            **(dataset.of_monitor(monitor, now=now, span=span, name=name, width=400) if monitor else {}),
+            "span": span_name,
+            "spans": spans.choices(base, kept),
+            "names": selected.names(user),
             "csv": reverse("fields_csv") + (f"?{urlencode(kept)}" if kept else ""),
-            "older": f"{base}?{urlencode({**kept, 'after': page.older})}" if page.older else "",
-            "newer": f"{base}?{urlencode({**kept, 'before': page.newer})}" if page.newer else "",
+            **page.addresses(base, kept | {"span": span_name} if "span" in request.GET else kept),
         },
     )
 
 
-def _names(user: User) -> list[str]:
-    """The names of fields that changed: from each the next one, by the index; a DISTINCT would read every row."""
-    rows = of_visible(FieldChange.objects.all(), user).order_by("name").values_list("name", flat=True)
-    found: list[str] = []
-    while len(found) < NAMES and (name := rows.filter(name__gt=found[-1] if found else "").first()) is not None:
-        found.append(name)
-    return found
-
-
 def _cells(row: FieldChange) -> list[str]:
-    def text(value: Any) -> str:
+    def text(value: Any) -> str:  # Any: a stored value
         return "" if value is None else wording.field_text(value)
 
     cells = [
@@ -113,7 +116,7 @@ def _cells(row: FieldChange) -> list[str]:
 def _lines(found: QuerySet[FieldChange]) -> Iterator[str]:
     writer = csv.writer(_Echo(), lineterminator="\r\n")
     yield "\ufeff" + writer.writerow(COLUMNS)
-    for row in found.order_by("-at", "-pk")[:CSV_ROWS].iterator(chunk_size=1000):
+    for row in keyset.walk(found, selected.NEWEST, most=CSV_ROWS):
         yield writer.writerow(_cells(row))
 
 

@@ -20,17 +20,16 @@ from monitoring.models import CalibrationRun, Monitor, MonitorState, PageType, S
 from monitoring.models.monitor import MonitorQuerySet
 from monitoring.services import calibrate
 from monitoring.services import monitors as service
-from review import promises, roles, standing, wording
+from review import dataset, promises, roles, standing, wording
 from review.entries import line_of
 from review.selectors import history, keyset, watch
-from review.views import parameters
+from review.views import parameters, spans
 from review.views.access import calibrating, deciding, monitor_or_404
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 ORDER = keyset.Order(("name", "pk"))
-RANGES = {"30": timedelta(days=30), "90": timedelta(days=90), "365": timedelta(days=365)}
 SNAPSHOTS = 8
 SITES_OFFERED = 500
 
@@ -62,7 +61,6 @@ def monitor_list(request: HttpRequest) -> HttpResponse:
         .values_list("pk", "n")
     )
     now = timezone.now()
-    base = reverse("monitors")
     return render(
         request,
         "review/monitors.html",
@@ -82,8 +80,7 @@ def monitor_list(request: HttpRequest) -> HttpResponse:
             "types": PageType.objects.filter(Exists(visible.filter(page_type=OuterRef("pk")))).values_list(
                 "pk", "name"
             ),
-            "older": f"{base}?{urlencode({**kept, 'after': page.older})}" if page.older else "",
-            "newer": f"{base}?{urlencode({**kept, 'before': page.newer})}" if page.newer else "",
+            **page.addresses(reverse("monitors"), kept),
             "filtered": bool(kept),
         },
     )
@@ -103,8 +100,7 @@ def monitor_page(request: HttpRequest, pk: int) -> HttpResponse:
     """One monitor: next visit and why, checks by kind, scores over time, history."""
     now = timezone.now()
     monitor = monitor_or_404(request, pk)
-    span_name = request.GET.get("span", "365")
-    span = RANGES.get(span_name, RANGES["365"])
+    span_name, span = spans.chosen(request.GET.get("span", ""))
     kind = request.GET.get("kind", "") if request.GET.get("kind", "") in history.HISTORY_KINDS else ""
     entries, older = history.history(monitor, kind=kind, before=parameters.whole_number(request.GET.get("before", "")))
     counts = history.counts_by_outcome(monitor, since=now - history.YEAR)
@@ -146,11 +142,8 @@ def monitor_page(request: HttpRequest, pk: int) -> HttpResponse:
             "open_change": monitor.changes.filter(state__in=["open", "snoozed"]).only("pk", "state").first(),
             "cut_origin": _("from the page type") if monitor.cut is None else _("the monitor's own"),
             "chart": history.chart_of(monitor, now=now, span=span, width=860, height=250),
-            "span": span_name if span_name in RANGES else "365",
-            "spans": [
-                (name, label, f"{here}?{urlencode({'span': name, 'kind': kind})}")
-                for name, label in (("30", _("30 days")), ("90", _("90 days")), ("365", _("12 months")))
-            ],
+            "span": span_name,
+            "spans": spans.choices(here, {"kind": kind}),
             "entries": [line_of(entry) for entry in entries],
             "older": f"{here}?{urlencode({'kind': kind, 'before': older})}" if older else "",
             "kind": kind,
@@ -165,7 +158,7 @@ def monitor_page(request: HttpRequest, pk: int) -> HttpResponse:
             ],
             "last": last,
             "snapshots": _kept(monitor),
-            "current_fields": sorted(monitor.fields.items()) if isinstance(monitor.fields, dict) else [],
+            **dataset.of_monitor(monitor, now=now, span=span),
             "calibration": _calibration_of(monitor),
             "may_calibrate": roles.may_calibrate(request.user),
             "rules": list(monitor.ignore_rules.all()) + list(monitor.page_type.ignore_rules.all()),

@@ -50,7 +50,6 @@ def overdue(request: HttpRequest) -> HttpResponse:
             "state": state,
             "risk_address": f"{base}?{urlencode({**({'cause': cause} if cause else {}), 'show': 'risk'})}",
             "broken_address": f"{base}?{urlencode({'cause': cause})}" if cause else base,
-            "older": f"{base}?{urlencode({**kept, 'after': page.older})}" if page.older else "",
-            "newer": f"{base}?{urlencode({**kept, 'before': page.newer})}" if page.newer else "",
+            **page.addresses(base, kept),
         },
     )

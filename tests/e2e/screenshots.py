@@ -49,6 +49,8 @@ PAGES = {
     "calibration": "/calibration/privacy-policy/",
     "verdicts": "/verdicts/",
     "fields": "/fields/",
+    "fields-of-page": "/fields/?monitor=12",
+    "field": "/fields/?monitor=12&name=price",
     "held-back": "/queue/?kind=noise",
     "preferences": "/me/",
     "not-found": "/nowhere/",

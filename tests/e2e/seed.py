@@ -428,7 +428,7 @@ def past_verdicts(people: dict[str, User], now: datetime | None = None) -> None:
 
 def more_shapes(people: dict[str, User], now: datetime | None = None) -> None:
     """A blocked monitor, one not yet read, and a price that changed."""
-    from monitoring.models import Check, FieldChange, Monitor, PageType, Site, Team, Vantage
+    from monitoring.models import Check, Monitor, PageType, Site, Team, Vantage
 
     now = now or datetime.now(UTC)
     team = Team.objects.get(name="Compliance")
@@ -442,7 +442,8 @@ def more_shapes(people: dict[str, User], now: datetime | None = None) -> None:
     )  # fmt: skip
     Monitor.objects.create(name="Returns", url="https://www.tarn.example/returns", next_check_at=now, **common)
     product_page = Monitor.objects.create(
-        name="Trail jacket", url="https://www.tarn.example/jacket", state="ok", fields={"price": "79.00 EUR"},
+        name="Trail jacket", url="https://www.tarn.example/jacket", state="ok",
+        fields={"price": {"type": "price", "value": "79.00", "currency": "EUR"}, "stock": {"type": "availability", "value": "in stock"}},
         next_check_at=now + timedelta(minutes=40), **common,
     )  # fmt: skip
     for index in range(3):
@@ -450,18 +451,36 @@ def more_shapes(people: dict[str, User], now: datetime | None = None) -> None:
             monitor=blocked, check_no=index + 1, started_at=now - timedelta(hours=4 * index + 1), outcome="blocked",
             reason="challenge", detail="A challenge page stood where the page should be.", status=403, detector_version="1",
         )  # fmt: skip
-    check = Check.objects.create(
-        monitor=product_page,
-        check_no=1,
-        started_at=now - timedelta(hours=1),
-        outcome="field",
-        status=200,
-        detector_version="1",
+    price_history(product_page, now)
+
+
+def price_history(monitor: Monitor, now: datetime) -> None:
+    """A price over half a year, and whether the thing was to be had."""
+    from monitoring.models import Check, FieldChange
+
+    def price(amount: str) -> dict[str, str]:
+        return {"type": "price", "value": amount, "currency": "EUR"}
+
+    def stock(words: str) -> dict[str, str]:
+        return {"type": "availability", "value": words}
+
+    story = [
+        (150, "price", price("94.00"), price("99.00")), (121, "stock", stock("in stock"), stock("out of stock")),
+        (96, "stock", stock("out of stock"), stock("in stock")), (74, "price", price("99.00"), price("84.00")),
+        (30, "price", price("84.00"), price("89.00")), (0, "price", price("89.00"), price("79.00")),
+    ]  # fmt: skip
+    for number, (days, name, old, new) in enumerate(story, start=1):
+        at = now - timedelta(days=days, hours=1)
+        check = Check.objects.create(
+            monitor=monitor, check_no=number, started_at=at, outcome="field", status=200, detector_version="1"
+        )
+        FieldChange.objects.create(
+            monitor=monitor, check_row=check, name=name, type=old["type"], state="changed", old=old, new=new,
+            text=f"{name}: {old['value']} -> {new['value']}", important=name == "price", at=at,
+        )  # fmt: skip
+    monitor.page_type.field_rules.get_or_create(
+        name="price", defaults={"source": "jsonld", "selector": "offers.price", "type": "price", "important": True}
     )
-    FieldChange.objects.create(
-        monitor=product_page, check_row=check, name="price", type="price", state="changed", old="89.00 EUR",
-        new="79.00 EUR", text="price: 89.00 → 79.00", important=True, at=now - timedelta(hours=1),
-    )  # fmt: skip
 
 
 def facts() -> dict[str, int]:

@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
-from monitoring.models import Change, Vantage, VantageComparison
+from monitoring.models import Change, Monitor, Vantage, VantageComparison
 from tests.e2e import seed
 from tests.e2e.conftest import Open
 
@@ -36,11 +36,12 @@ def test_axe_finds_nothing_on_the_pages_of_a_reviewer(
         color_scheme=theme, viewport={"width": size[0], "height": size[1]}, bypass_csp=True, reduced_motion="reduce"
     )
     change = Change.objects.get(monitor__name="Privacy notice", state="open")
+    jacket = Monitor.objects.get(name="Trail jacket")
     found = {}
     for path in (
         "/", "/queue/", f"/c/{change.pk}/", f"/c/{change.pk}/?view=split", f"/c/{change.pk}/?view=fields",
         f"/c/{change.pk}/?view=rendered", f"/c/{change.pk}/?view=prior&d=000000000000", f"/m/{change.monitor_id}/compare/",
-        "/queue/?q=data", "/queue/?q=nowhere&priority=3", "/queue/?view=snoozed", "/monitors/", f"/m/{change.monitor_id}/", "/sites/", "/verdicts/", "/fields/", "/calibration/privacy-policy/",
+        "/queue/?q=data", "/queue/?q=nowhere&priority=3", "/queue/?view=snoozed", "/monitors/", f"/m/{change.monitor_id}/", "/sites/", "/verdicts/", "/fields/", f"/fields/?monitor={jacket.pk}", f"/fields/?monitor={jacket.pk}&name=price", "/calibration/privacy-policy/",
         "/me/", "/queue/?kind=noise", "/nowhere/",
     ):  # fmt: skip
         page.goto(site + path)
