@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import psutil
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,6 +79,25 @@ class Product:
             time.sleep(1)
         return what <= self.finds()
 
+    def part(self, word: str) -> psutil.Process | None:
+        """The process of web, workers or ticker whose command holds the word, if it runs."""
+        found = [child for child in psutil.Process(self.process.pid).children() if word in child.cmdline()]
+        return found[0] if found else None
+
+    def starts_again(self, word: str, within_s: float = 60.0) -> bool:
+        """Whether another process takes the place of one that is killed."""
+        killed = self.part(word)
+        assert killed is not None
+        killed.kill()
+        deadline = time.monotonic() + within_s
+        while time.monotonic() < deadline:
+            with contextlib.suppress(psutil.Error):  # one that ends while it is looked at
+                now = self.part(word)
+                if now is not None and now.pid != killed.pid:
+                    return True
+            time.sleep(0.2)
+        return False
+
     def stop(self) -> int:
         """Ctrl-C; the exit status."""
         if self.process.poll() is None:
@@ -99,6 +120,7 @@ def test_the_queue_shows_the_true_finds_and_none_of_the_noise(product: Product) 
     assert product.rows("select text from monitoring_fieldchange where name = 'price'") == {("price: 89.00 -> 79.00",)}
     states = product.rows("select url, state from monitoring_monitor where state != 'ok'")
     assert {state for _, state in states} == {"blocked", "gone"}
+    assert all(product.starts_again(word) for word in ("qcluster", "tick", "gunicorn"))
     assert product.stop() == 0
     output = product.log.read_text()
     assert output.count("Password:") == 1
