@@ -34,6 +34,12 @@ class NetworkUsedError(AssertionError):
     """A test tried to leave loopback."""
 
 
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """Let the tests' own database begin with its tables, where that is one in memory."""
+    tables.begin_with_tables()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def loopback_only() -> Iterator[None]:
     """Refuse every connection that leaves this machine."""

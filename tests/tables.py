@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,6 +30,25 @@ def fill(database: str, environment: Mapping[str, str]) -> None:
             shutil.copyfile(_file(name, environment), _path(database))
         else:
             _copy(database, _template(name, database, environment))
+
+
+def begin_with_tables() -> None:
+    """Put the tables into the test database as soon as Django has made it, so that migrating it finds nothing to do."""
+    from django.db import connection
+
+    creation: Any = connection.creation  # of SQLite, which names what it makes
+    make = creation._create_test_db
+
+    def made(*args: Any, **kwargs: Any) -> str:
+        name: str = make(*args, **kwargs)
+        if connection.vendor == "sqlite" and creation.is_in_memory_db(name):
+            connection.settings_dict["NAME"] = name
+            connection.ensure_connection()
+            with _alone() as known, contextlib.closing(sqlite3.connect(_file(known, os.environ))) as whole:
+                whole.backup(connection.connection)
+        return name
+
+    creation._create_test_db = made
 
 
 def drop_template() -> None:

@@ -6,18 +6,19 @@ A look costs nothing while few changes come. Held changes stay what they are and
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import F, QuerySet
+from django.db.models import Count, F, QuerySet
 from django.dispatch import Signal
 from django.utils.translation import gettext as _
 
-from monitoring.calibrating.brake import LEAST, WINDOWS_S, Group, first_crossing, grouped, usual_share
-from monitoring.models import Change, Hold, Monitor, MonitorMemory, Renderer, SiteDay
+from monitoring.calibrating.brake import LEAST, SHARES, WINDOWS_S, Group, first_crossing, grouped, usual_share
+from monitoring.models import Change, Hold, Monitor, MonitorMemory, SiteDay
 from monitoring.services.changes import UNDECIDED
 
 logger = logging.getLogger(__name__)
@@ -82,22 +83,37 @@ def _figures(group: Group) -> dict[str, int | str]:
 
 
 def _groups(now: datetime) -> Iterator[Group]:
-    """Pages visited within each window: all, those of one renderer, and those of one vantage."""
+    """Pages visited within each window that may cross: all, those of one renderer, and those of one vantage.
+
+    Most looks end with counting how many were visited in each way: sites are read only where enough of a way changed.
+    """
     usual = _usual(now)
     for window in WINDOWS_S:
         since = now - timedelta(seconds=window)
-        changed = set(_changed(since).values_list("monitor", flat=True))
+        found = _changed(since).values_list("monitor", "monitor__by_browser", "monitor__vantage").distinct()
+        changed = {pk: _ways(by_browser, vantage) for pk, by_browser, vantage in found}
         if len(changed) < LEAST:
             continue
-        rows: dict[str, list[tuple[int, bool]]] = {}
         visited = Monitor.objects.filter(enabled=True, is_sample=False, last_ok_at__gt=since)
-        columns = ("pk", "site", "renderer", "learned_renderer", "vantage")
-        for pk, site, renderer, learned, vantage in visited.values_list(*columns).iterator(chunk_size=5_000):
-            by_browser = renderer == Renderer.BROWSER or (renderer == Renderer.AUTO and learned == Renderer.BROWSER)
-            for way in ("all", "browser" if by_browser else "http", f"vantage {vantage}"):
-                rows.setdefault(way, []).append((site, pk in changed))
+        counts: Counter[str] = Counter()
+        for by_browser, vantage, count in (
+            visited.order_by().values_list("by_browser", "vantage").annotate(n=Count("pk"))
+        ):
+            counts.update(dict.fromkeys(_ways(by_browser, vantage), count))
+        hits = Counter(way for ways in changed.values() for way in ways)
+        rows: dict[str, list[tuple[int, bool]]] = {
+            way: [] for way, count in counts.items() if hits[way] >= max(LEAST, SHARES[window] * count)
+        }
+        columns = ("pk", "site", "by_browser", "vantage")
+        for pk, site, by_browser, vantage in visited.values_list(*columns).iterator(chunk_size=5_000) if rows else ():
+            for way in rows.keys() & _ways(by_browser, vantage):
+                rows[way].append((site, pk in changed))
         for way, pages in rows.items():
             yield grouped(way, window, pages, usual_share(*usual, window))
+
+
+def _ways(by_browser: bool, vantage: int) -> tuple[str, str, str]:
+    return "all", "browser" if by_browser else "http", f"vantage {vantage}"
 
 
 def _usual(now: datetime) -> tuple[float, float]:
@@ -118,9 +134,7 @@ def _of_way(way: str, changes: QuerySet[Change]) -> QuerySet[Change]:
         return changes.filter(monitor__vantage=int(way.removeprefix("vantage ")))
     if way == "all":
         return changes
-    auto = {"monitor__renderer": Renderer.AUTO, "monitor__learned_renderer": Renderer.BROWSER}
-    browser = changes.filter(monitor__renderer=Renderer.BROWSER) | changes.filter(**auto)
-    return browser if way == "browser" else changes.exclude(pk__in=browser.values("pk"))
+    return changes.filter(monitor__by_browser=way == "browser")
 
 
 def active() -> Hold | None:

@@ -151,8 +151,8 @@ def _oldest_due(now: datetime) -> datetime | None:
 
 
 def queue() -> Queue:
-    """Changes that wait. The oldest is found by the queue's own index, which is sorted by priority first."""
-    waiting = Change.objects.filter(state=Change.State.OPEN)
+    """Changes that wait, without what the brake holds. The oldest is found by the queue's own index, sorted by priority first."""
+    waiting = Change.objects.filter(state=Change.State.OPEN, hold__isnull=True)
     oldest = [
         at
         for priority in range(4)
