@@ -98,12 +98,7 @@ class SiteAdmin(Admin[Site]):
     def rest(self, row: Site) -> str | None:
         if not row.rests(timezone.now()) or row.rest_until is None:
             return None
-        why = {
-            "retry-after": _("the site asked for it"),
-            "refused": _("it refused us"),
-            "unreachable": _("it could not be reached"),
-        }.get(row.rest_reason, row.rest_reason)
-        return f"{date_format(localtime(row.rest_until), 'DATETIME_FORMAT')}: {why}"
+        return f"{date_format(localtime(row.rest_until), 'DATETIME_FORMAT')}: {row.rest_words}"
 
     @admin.display(description=_("what it says"), empty_value="–")
     def robots_found(self, row: Site) -> str | None:

@@ -87,6 +87,16 @@ _BITS = [2.0 * n for n in range(BIT_BINS + 1)]
 _MS = [0.0, *(float(2**n) for n in range(MS_BINS))]
 
 
+def typical_ms(days: Iterable[Day]) -> float | None:
+    """The median duration of the days' visits in milliseconds; None without visits."""
+    return median(merged((day.ms for day in days), MS_BINS), _MS)
+
+
+def typical_noise(days: Iterable[Day]) -> float | None:
+    """The median score of the days' noise; None without noise."""
+    return median(merged((day.scores for day in days), SCORE_BINS), _SCORES)
+
+
 def signs(days: Sequence[Day], today: int) -> list[Sign]:
     """Every rule's word on a site, from its days until `today`."""
     return [
@@ -146,8 +156,7 @@ def _lost(days: Sequence[Day], today: int) -> Sign:
 
 def _slow(days: Sequence[Day], today: int) -> Sign:
     """The median duration of three days against the 27 before."""
-    now = median(merged((day.ms for day in _within(days, today, 3)), MS_BINS), _MS)
-    was = median(merged((day.ms for day in _within(days, today, 30, 3)), MS_BINS), _MS)
+    now, was = typical_ms(_within(days, today, 3)), typical_ms(_within(days, today, 30, 3))
     if now is None or was is None:
         return Sign("slow", False, False, {})
     data = {"now_ms": round(now, 0), "before_ms": round(was, 0)}

@@ -16,6 +16,14 @@ class RobotsPolicy(models.TextChoices):
     IGNORE = "ignore", _("ignore")
 
 
+# Why a site is left alone, by `rest_reason`.
+REST_WORDS = {
+    "retry-after": _("the site asked for it"),
+    "refused": _("it refused us"),
+    "unreachable": _("it could not be reached"),
+}
+
+
 class Site(models.Model):
     """One host, as a reader knows it, and what politeness towards it needs."""
 
@@ -92,3 +100,8 @@ class Site(models.Model):
     def rests(self, now: datetime) -> bool:
         """Whether the site is left alone at this moment."""
         return self.rest_until is not None and self.rest_until > now
+
+    @property
+    def rest_words(self) -> str:
+        """Why the site is, or was last, left alone."""
+        return str(REST_WORDS.get(self.rest_reason, self.rest_reason))

@@ -20,7 +20,7 @@ from django.dispatch import Signal
 from monitoring.calibrating import drift
 from monitoring.calibrating.drift import Day, Sign
 from monitoring.calibrating.silence import Past, silence
-from monitoring.models import Alarm, Check, FoldMark, Monitor, Outcome, SiteDay, SiteWatch
+from monitoring.models import Alarm, Check, FoldMark, Monitor, Outcome, Site, SiteDay, SiteWatch
 from monitoring.scheduling import Rate
 from monitoring.scheduling.alarms import Event, Patience, Seen, after_look
 
@@ -170,6 +170,23 @@ def _rate(site: int) -> tuple[float, float]:
 
 
 # -- looking -----------------------------------------------------------------------------
+
+
+def days_of(site: Site, *, since: date) -> list[Day]:
+    """A site's days from one on, all its page types together, the oldest first; days without visits are left out."""
+    by_day: dict[date, list[SiteDay]] = defaultdict(list)
+    for row in SiteDay.objects.filter(site=site, day__gte=since).order_by("day"):
+        by_day[row.day].append(row)
+    return [
+        Day(
+            day.toordinal(),
+            dict(sum((Counter(row.counts) for row in rows), Counter())),
+            drift.merged((row.scores for row in rows), drift.SCORE_BINS),
+            drift.merged((row.bits for row in rows), drift.BIT_BINS),
+            drift.merged((row.ms for row in rows), drift.MS_BINS),
+        )
+        for day, rows in by_day.items()
+    ]
 
 
 def look(*, now: datetime) -> int:

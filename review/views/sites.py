@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 CELLS = {"none": "s", "noise": "n", "content": "c", "field": "c", "blocked": "bl", "error": "e", "gone": "e", "": "o"}
 
 
-def _told(line: watch.SiteLine) -> str:
+def told(days: list[str]) -> str:
     """The strip of days as a sentence, for who can't see it."""
     labels = {**{str(o.value): str(o.label) for o in Outcome}, "": _("no visit")}
     counts: dict[str, int] = {}
-    for day in line.days:
+    for day in days:
         counts[labels[day]] = counts.get(labels[day], 0) + 1
     return _("Last 30 days: %(list)s") % {"list": ", ".join(f"{n} × {name}" for name, n in counts.items())}
 
@@ -47,7 +47,7 @@ def site_list(request: HttpRequest) -> HttpResponse:
         {
             "section": "sites",
             "lines": [
-                {"line": line, "cells": [CELLS[day] for day in line.days], "told": _told(line)} for line in shown
+                {"line": line, "cells": [CELLS[day] for day in line.days], "told": told(line.days)} for line in shown
             ],
             "alarms": [
                 (line.site, alarm, alarm_words.reason(alarm), alarm_words.next_step(alarm))

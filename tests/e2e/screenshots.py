@@ -44,6 +44,8 @@ PAGES = {
     "monitor": "/m/3/",
     "monitors": "/monitors/",
     "sites": "/sites/?show=all",
+    "site": "/sites/3/",
+    "site-blocked": "/sites/10/",
     "fleet": "/fleet/",
     "overdue": "/fleet/overdue/",
     "calibration": "/calibration/privacy-policy/",

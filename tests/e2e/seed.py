@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
-    from monitoring.models import Change, Monitor, PageType, Team
+    from monitoring.models import Change, Monitor, PageType, Site, Team
 
 PASSWORD = "correct horse battery"
 
@@ -452,6 +452,19 @@ def more_shapes(people: dict[str, User], now: datetime | None = None) -> None:
             reason="challenge", detail="A challenge page stood where the page should be.", status=403, detector_version="1",
         )  # fmt: skip
     price_history(product_page, now)
+    out_of_the_ordinary(site, now)
+
+
+def out_of_the_ordinary(site: Site, now: datetime) -> None:
+    """Days of every site added up, and an alarm of one that blocks us."""
+    from monitoring.models import Alarm
+    from monitoring.services import watching
+
+    watching.fold(now=now)
+    Alarm.objects.create(
+        site=site, kind="blocked", since=now, looks=3, looked_at=now, began_at=now - timedelta(days=2),
+        raised_at=now - timedelta(days=2), told_at=now, facts={"share": 1.0, "visits": 3.0},
+    )  # fmt: skip
 
 
 def price_history(monitor: Monitor, now: datetime) -> None:
