@@ -42,6 +42,15 @@ def load(monitor: Monitor) -> Memory:
     return _folded(memory, _checks(monitor.pk).filter(check_no__gt=row.folded_check_no))
 
 
+def stored(monitor: Monitor) -> Memory | None:
+    """The memory as it was last written down, which the newest visits may be missing from; None where there is none. Cheap."""
+    data = MonitorMemory.objects.filter(monitor=monitor).values_list("data", flat=True).first()
+    try:
+        return Memory.from_bytes(bytes(data)) if data else None
+    except MemoryFormatError:
+        return None
+
+
 def forget(monitor_id: int | None) -> None:
     """Throw the stored fold away, so that the next judgement builds it anew; the base that stands for checks let go stays."""
     rows = MonitorMemory.objects.filter(monitor=monitor_id)

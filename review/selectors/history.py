@@ -11,12 +11,13 @@ from django.db.models import Count
 from django.utils.formats import date_format
 from django.utils.timezone import localtime
 
-from monitoring.models import Change, Check, Monitor, Outcome, SettingChange
+from monitoring.models import Change, Check, Monitor, Outcome, SettingChange, Snapshot
 from review import charts, wording
 from review.models import Verdict
 
 YEAR = timedelta(days=365)
 CHART_POINTS = 400
+SNAPSHOTS = 8
 
 
 def counts_by_outcome(monitor: Monitor, *, since: datetime) -> dict[str, int]:
@@ -204,6 +205,13 @@ def history(monitor: Monitor, *, kind: str, before: int | None, size: int = 200)
         entries += [Entry(s.at, "setting", setting=s) for s in settings[:size]]
         entries.sort(key=lambda entry: entry.at, reverse=True)
     return entries, rows[-1].check_no if more and rows else None
+
+
+def kept_snapshots(monitor: Monitor) -> list[Snapshot]:
+    """The newest snapshots; what noise left for a while never crowds out a baseline or a change."""
+    rows = monitor.snapshots.select_related("payload")
+    lasting = list(rows.exclude(role=Snapshot.Role.NOISE)[:SNAPSHOTS])
+    return lasting + list(rows.filter(role=Snapshot.Role.NOISE)[: SNAPSHOTS - len(lasting)])
 
 
 def field_rows(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:

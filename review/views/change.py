@@ -320,7 +320,8 @@ def change_page(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "review/change.html", data)
 
 
-def _facts(snapshot: Snapshot | None) -> dict[str, Any] | None:
+def snapshot_facts(snapshot: Snapshot | None) -> dict[str, Any] | None:
+    """Everything known of a capture but its bytes, as plain values; None of none. Any: JSON."""
     if snapshot is None:
         return None
     return {
@@ -362,8 +363,8 @@ def evidence(request: HttpRequest, pk: int) -> HttpResponse:
         "reasons": change.reasons,
         "diff_sha256": change.diff_hash,
         "diff": change.diff,
-        "prior": _facts(change.prior),
-        "new": _facts(change.new),
+        "prior": snapshot_facts(change.prior),
+        "new": snapshot_facts(change.new),
         "verdicts": [
             {
                 "id": v.pk,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlencode
 
@@ -99,7 +99,7 @@ def _cells(row: FieldChange) -> list[str]:
     def text(value: Any) -> str:  # Any: a stored value
         return "" if value is None else wording.field_text(value)
 
-    cells = [
+    return [
         row.at.isoformat(),
         row.monitor.name,
         row.monitor.url,
@@ -110,20 +110,25 @@ def _cells(row: FieldChange) -> list[str]:
         text(row.new),
         "1" if row.important else "0",
     ]
-    return [safe_cell(cell) for cell in cells]
 
 
-def _lines(found: QuerySet[FieldChange]) -> Iterator[str]:
-    writer = csv.writer(_Echo(), lineterminator="\r\n")
-    yield "\ufeff" + writer.writerow(COLUMNS)
-    for row in keyset.walk(found, selected.NEWEST, most=CSV_ROWS):
-        yield writer.writerow(_cells(row))
+def csv_response(filename: str, columns: list[str], rows: Iterable[list[str]]) -> StreamingHttpResponse:
+    """Rows of cells as CSV (RFC 4180, UTF-8 with a byte order mark), safe to open in a spreadsheet."""
+
+    def lines() -> Iterator[str]:
+        writer = csv.writer(_Echo(), lineterminator="\r\n")
+        yield "\ufeff" + writer.writerow(columns)
+        for row in rows:
+            yield writer.writerow([safe_cell(cell) for cell in row])
+
+    response = StreamingHttpResponse(lines(), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{filename}"'
+    return response
 
 
 @require_GET
 def field_csv(request: HttpRequest) -> StreamingHttpResponse:
-    """The same rows as CSV (RFC 4180, UTF-8 with a byte order mark), safe to open in a spreadsheet."""
+    """The same rows as CSV."""
     found, _kept = _found(request)
-    response = StreamingHttpResponse(_lines(found), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = 'attachment; filename="tideline-fields.csv"'
-    return response
+    rows = keyset.walk(found, selected.NEWEST, most=CSV_ROWS)
+    return csv_response("tideline-fields.csv", COLUMNS, map(_cells, rows))

@@ -16,11 +16,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from monitoring.models import CalibrationRun, Change, Monitor, MonitorState, PageType, Site, Snapshot
+from monitoring.models import CalibrationRun, Change, Monitor, MonitorState, PageType, Site
 from monitoring.models.monitor import MonitorQuerySet
 from monitoring.services import calibrate
 from monitoring.services import monitors as service
-from review import dataset, promises, roles, standing, wording
+from review import dataset, monitor_facts, promises, roles, standing, wording
 from review.entries import line_of
 from review.selectors import history, keyset, watch
 from review.views import parameters, spans
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 ORDER = keyset.Order(("name", "pk"))
-SNAPSHOTS = 8
+TABLED = 50  # checks of the chart that its table has
 SITES_OFFERED = 500
 
 
@@ -113,6 +113,7 @@ def monitor_page(request: HttpRequest, pk: int) -> HttpResponse:
     total = sum(counts.values())
     failed = counts.get("blocked", 0) + counts.get("error", 0)
     here = reverse("monitor", args=[pk])
+    plotted = history.plotted(monitor, now=now, span=span)
     return render(
         request,
         "review/monitor.html",
@@ -144,8 +145,10 @@ def monitor_page(request: HttpRequest, pk: int) -> HttpResponse:
             "approved": states.get("approved", 0),
             "dismissed": states.get("dismissed", 0),
             "open_change": monitor.changes.filter(state__in=["open", "snoozed"]).only("pk", "state").first(),
-            "cut_origin": _("from the page type") if monitor.cut is None else _("the monitor's own"),
-            "chart": history.chart_of(monitor, now=now, span=span, width=860, height=250),
+            **monitor_facts.of_monitor(monitor, now=now),
+            "chart": history.chart_of(monitor, now=now, span=span, width=860, height=250, rows=plotted),
+            "plotted": plotted[: -TABLED - 1 : -1],
+            "tabled": TABLED,
             "span": span_name,
             "spans": spans.choices(here, {"kind": kind}),
             "entries": [line_of(entry) for entry in entries],
@@ -161,7 +164,7 @@ def monitor_page(request: HttpRequest, pk: int) -> HttpResponse:
                 )
             ],
             "last": last,
-            "snapshots": _kept(monitor),
+            "snapshots": history.kept_snapshots(monitor),
             **dataset.of_monitor(monitor, now=now, span=span),
             "calibration": _calibration_of(monitor),
             "may_calibrate": roles.may_calibrate(request.user),
@@ -180,13 +183,6 @@ def check_now(request: HttpRequest, pk: int) -> HttpResponse:
     else:
         messages.warning(request, _("This monitor is paused or held; an administrator can resume it."))
     return HttpResponseRedirect(monitor.get_absolute_url())
-
-
-def _kept(monitor: Monitor) -> list[Snapshot]:
-    """The newest snapshots; what noise left for a while never crowds out a baseline or a change."""
-    rows = monitor.snapshots.select_related("payload").defer("headers", "fields")
-    lasting = list(rows.exclude(role=Snapshot.Role.NOISE)[:SNAPSHOTS])
-    return lasting + list(rows.filter(role=Snapshot.Role.NOISE)[: SNAPSHOTS - len(lasting)])
 
 
 def _calibration_of(monitor: Monitor) -> CalibrationRun | None:

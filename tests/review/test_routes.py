@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from monitoring.models import CalibrationRun, Change, Hold
+from monitoring.models import CalibrationRun, Change, Hold, Monitor
 from review.models import Verdict
 from tests.factories import NOW, make_change
 from tests.review.conftest import SignIn
@@ -47,7 +47,10 @@ ROUTES: dict[str, str] = {
     "calibrate_monitor": LEAD,
     "compare": TEAM,
     "vantages": LEAD,
+    "checks_csv": TEAM,
+    "monitor_evidence": TEAM,
     "sites": OWN,
+    "site": TEAM,
     "fleet": OWN,
     "overdue": OWN,
     "verdicts": OWN,
@@ -140,7 +143,8 @@ def address(name: str, world: World) -> str:
         "change": [world.change], "decide": [world.change], "note": [world.change], "evidence": [world.change],
         "here": [world.change], "key_terms": [world.change], "quote": [world.change, 1], "compare": [world.monitor],
         "screenshot": [world.change, "prior"], "picture": [Change.objects.get(pk=world.change).prior_id, "screenshot"], "give_reason": [world.verdict], "monitor": [world.monitor],
-        "check_now": [world.monitor], "calibrate_monitor": [world.monitor], "vantages": [world.monitor], "calibration": [world.slug], "calibration_propose": [world.slug],
+        "check_now": [world.monitor], "calibrate_monitor": [world.monitor], "vantages": [world.monitor], "checks_csv": [world.monitor], "monitor_evidence": [world.monitor],
+        "site": [Monitor.objects.get(pk=world.monitor).site_id], "calibration": [world.slug], "calibration_propose": [world.slug],
         "hold": [world.hold], "decide_hold": [world.hold], "calibration_apply": [world.slug], "password_reset_confirm": ["x", "y-z"], "digest-stop": ["forged"],
     }  # fmt: skip
     return reverse(name, args=arguments.get(name, []))
