@@ -119,14 +119,15 @@ def _ceiling(found: Approvals, cut: float, threshold: int, bits: int, *, may_low
     """The highest cut that is allowed at the threshold `bits`.
 
     An approval that stands nearer than the margin to the values in force does not pull them down unless they may be
-    lowered, but nothing may bring it nearer to being missed.
+    lowered, but nothing may bring it nearer to being missed. The distance of a short page is not relied on; where it
+    brings an approval to the queue today, a higher threshold does not take it away either.
     """
 
     def limit(s: Sample, *, pulls: bool) -> float:
         safe = s.lost_at(bits, margin=MARGIN)
         if safe >= cut or pulls or safe < s.lost_at(threshold, margin=MARGIN):
             return safe
-        return cut
+        return safe if s.queued(cut, threshold) and not s.queued(cut, bits) else cut
 
     limits = [limit(s, pulls=may_lower) for s in found.firm] + [limit(s, pulls=False) for s in found.pending]
     return min([*limits, 1.0])

@@ -78,6 +78,16 @@ def test_a_raised_cut_stays_under_95_percent_of_what_counts_on_it(
             assert proposal.cut <= s.lost_at(proposal.threshold, margin=0.95) + 1e-9
 
 
+def test_a_threshold_does_not_pass_the_approval_of_a_short_page() -> None:
+    short = replace(approval(0.25), distance=4, short=True)
+    far = replace(dismissal(0.25), distance=4, main=None)
+
+    proposal = propose([dismissal(1.0, distance=0)] * 5 + [far, short], cut=0.5, threshold=3)
+
+    assert short.queued(0.5, 3)
+    assert short.queued(proposal.cut, proposal.threshold)
+
+
 def test_false_alarms_below_the_approvals_are_cut_off() -> None:
     found = [approval(0.8)] * 30 + [dismissal(0.3), dismissal(0.42)] * 15
 

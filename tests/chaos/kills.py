@@ -97,7 +97,8 @@ def _at(world: World, log: Path, point: str, *, kills: int, rng: random.Random, 
         faults.disarm()
         crew.kill()
     done = faults.happened.value
-    world.repeats += done if point == "mail accepted" else 0
+    # Who dies takes along whoever of its group just hands over a mail; it goes out again under the same Message-ID.
+    world.repeats += done if point == "mail accepted" or cluster else 0
     account = world.account()
     account["repeated"] -= before
     return {"what": f"SIGKILL: {point}", "times": done, "wanted": kills, "rounds": rounds, "resumed": max(slowest, 0.0), "drained": drained, **account}  # fmt: skip
