@@ -28,10 +28,14 @@ OPS = ("equal", "added", "removed", "reworded", "rewritten", "moved_from", "move
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """What a page adds to the bare diff: a pattern of key terms, and links at each place (`?d=HASH`, empty for none)."""
+    """What a page adds to the bare diff: a pattern of key terms, and links at each place (`?d=HASH`, empty for none).
+
+    ignorable: whether these offer to ignore the place from now on.
+    """
 
     terms: re.Pattern[str] | None = None
     permalink: str = ""
+    ignorable: bool = False
 
 
 BARE = Extras()
@@ -218,16 +222,17 @@ def _shell(block: dict[str, Json], css: str, gutter: SafeString, inner: SafeStri
 
 def _links(place: str) -> SafeString:
     """At a changed place: its address to hand on, and its text to quote. Relative to the change's page."""
-    permalink = _extras.get().permalink
+    permalink, ignorable = _extras.get().permalink, _extras.get().ignorable
     if not place or not permalink:
         return SafeString("")
     return format_html(
-        '<div class="at"><a href="{}#{}" data-copy-link>{}</a> <a href="quote/{}/" data-quote>{}</a></div>',
+        '<div class="at"><a href="{}#{}" data-copy-link>{}</a> <a href="quote/{}/" data-quote>{}</a>{}</div>',
         permalink,
         place,
         _("Link to this place"),
         place[1:],
         _("Quote"),
+        format_html(' <a href="ignore/{}/">{}</a>', place[1:], _("Ignore from now on…")) if ignorable else "",
     )
 
 

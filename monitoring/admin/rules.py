@@ -160,7 +160,7 @@ class IgnoreRuleAdmin(Tries[IgnoreRule], RuleAdmin[IgnoreRule]):
     """Text left out of comparisons; tried on stored captures before it is saved."""
 
     form = IgnoreRuleForm
-    list_display = ["value", "kind", "owner", "note", "created_by", "created_at"]
+    list_display = ["value", "kind", "owner", "note", "created_by", "created_at", "expires_at"]
     list_select_related = ["monitor", "page_type", "created_by"]
     list_filter = ["kind", "page_type"]
     search_fields = ["value", "note", "monitor__name", "page_type__name"]

@@ -413,6 +413,9 @@ def _rest(masked: str) -> int:
 
 
 def _ignored(f: Facts, s: Scene) -> bool:
+    places = s.settings.ignore_places
+    if places and all(block.slot in places for block in (f.before, f.after) if block is not None):
+        return True
     if not s.ignore:
         return False
     was = f.before.text if f.before else ""

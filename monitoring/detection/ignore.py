@@ -101,6 +101,12 @@ def validate_block(text: str) -> str:
     return folded
 
 
+def validate_place(slot: str) -> None:
+    """Nothing, or IgnoreRuleError where this names no place of a block."""
+    if not slot.strip() or slot.strip().lower() in ("html", "body"):
+        raise IgnoreRuleError("A place is the address of one block, as a change shows it.")
+
+
 @lru_cache(maxsize=512)
 def _compile(pattern: str) -> Any:  # Any: google-re2 ships no types
     options = re2.Options()

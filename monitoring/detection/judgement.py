@@ -55,6 +55,7 @@ class Settings:
 
     threshold: bits (0..64) of fingerprint distance above which the distance speaks for content.
     cut: substance score (0..1) from which a change is content.
+    ignore_patterns, ignore_places: RE2 patterns of text, and slots of blocks, that people chose to leave out.
     """
 
     threshold: int = 3
@@ -62,6 +63,7 @@ class Settings:
     order_matters: bool = False
     case_matters: bool = False
     ignore_patterns: tuple[str, ...] = ()
+    ignore_places: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

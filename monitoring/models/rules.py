@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -96,13 +98,25 @@ class FieldRule(models.Model):
         return self.type in {self.Type.LIST, self.Type.DATE, self.Type.TEXT}
 
 
+class IgnoreRuleQuerySet(models.QuerySet["IgnoreRule"]):
+    """Ignore rules, by whether they count."""
+
+    def in_force(self, now: datetime) -> IgnoreRuleQuerySet:
+        """Rules that hide something now: for good, or until a moment to come."""
+        return self.filter(models.Q(expires_at__isnull=True) | models.Q(expires_at__gt=now))
+
+
 class IgnoreRule(models.Model):
-    """Text left out of the comparison: by pattern, selector or block."""
+    """Text left out of the comparison: by pattern, selector, block or place.
+
+    One that was learned from a dismissed change is its monitor's, names that change, and ends unless somebody confirms it.
+    """
 
     class Kind(models.TextChoices):
         PATTERN = "pattern", _("pattern")
         SELECTOR = "selector", _("selector")
         BLOCK = "block", _("block containing")
+        PLACE = "place", _("place on the page")
 
     monitor = models.ForeignKey(
         Monitor, on_delete=models.CASCADE, null=True, blank=True, related_name="ignore_rules", verbose_name=_("monitor")
@@ -122,12 +136,41 @@ class IgnoreRule(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+", editable=False
     )
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    expires_at = models.DateTimeField(_("in force until"), null=True, blank=True, editable=False)  # null: for good
+    from_change = models.ForeignKey(
+        "monitoring.Change",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="learned_rules",
+        verbose_name=_("learned from"),
+        editable=False,
+    )
+
+    objects = IgnoreRuleQuerySet.as_manager()
 
     class Meta:
         ordering = ["kind", "value"]
         verbose_name = _("ignore rule")
         verbose_name_plural = _("ignore rules")
-        constraints = [_one_owner("ignore_rule_one_owner")]
+        constraints = [
+            _one_owner("ignore_rule_one_owner"),
+            models.CheckConstraint(
+                condition=models.Q(expires_at__isnull=True) | models.Q(monitor__isnull=False),
+                name="ignore_rule_only_learned_end",
+            ),
+        ]
+        indexes = [
+            # what wants confirming: WHERE expires_at BETWEEN .. ORDER BY expires_at
+            models.Index(
+                fields=["expires_at"], name="ignore_rule_ending", condition=models.Q(expires_at__isnull=False)
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()}: {self.value}"
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether it came from a dismissed change; its change may be gone by now."""
+        return self.from_change_id is not None or self.expires_at is not None

@@ -682,6 +682,10 @@ class _Visit:
         """Every block says the same: only markup, or a field, is different."""
         if self.edits:
             return self._field_change(text_moved=False)
+        if self.rules.ignore_selectors and (sample := self._sample()):
+            n = sample["diff"]["places"]
+            told = {"code": "left-out-ignore-rule", "text": "Left out by an ignore rule.", "data": {"blocks": n}}
+            return self._read_finding(Outcome.NOISE, reason="ignore-rule", reasons=(told,), **sample)
         moved = self._other_renderer()  # this capture takes the baseline's place: the next is compared with its like
         learns = self.kind is DocumentType.HTML and not self._fits
         mould = moulds.learned(self.monitor, self.capture, self.rules) if learns else None
@@ -806,7 +810,7 @@ class _Visit:
         )
 
     def _noise(self, judgement: Judgement, more: dict[str, Any]) -> Finding:
-        page_type, monitor = self.monitor.page_type, self.monitor
+        monitor = self.monitor
         code = next((r["code"] for r in more["reasons"] if r["code"].startswith("left-out-")), "below-cut")
         reason = code.removeprefix("left-out-")[:40]
         kept: dict[str, Any] = {}
@@ -814,19 +818,39 @@ class _Visit:
             kept = {"keep": Snapshot.Role.AUDIT}
         elif judgement.visible_difference:
             kept = {"keep": Snapshot.Role.NOISE, "expires_at": self.now + NOISE_KEPT}
-        if judgement.visible_difference and hash01("audit", monitor.pk, monitor.check_no + 1) < page_type.audit_share:
-            document = diff(self._baseline_whole(), self.whole)
-            if not is_empty(document):
-                kept = {
-                    "keep": Snapshot.Role.AUDIT,
-                    "opens": Change.Kind.AUDIT,
-                    "diff": document,
-                    "say": _say(document),
-                    "priority": 0,
-                    "flags": ("audit-sample",),
-                    "sample_share": page_type.audit_share,
-                }
+        if judgement.visible_difference or self.rules.ignore_selectors:
+            kept = self._sample() or kept
         return self._read_finding(Outcome.NOISE, reason=reason, **kept, **more)
+
+    def _sample(self) -> dict[str, Any]:
+        """What makes this noise an audit sample; empty where chance left it out, or there is nothing to show.
+
+        What ignore rules cut out of the page before it is judged is shown too: it is noise by a person's word only.
+        """
+        monitor, share = self.monitor, self.monitor.page_type.audit_share
+        if hash01("audit", monitor.pk, monitor.check_no + 1) >= share:
+            return {}
+        document = diff(*self._uncut()) if self.rules.ignore_selectors else diff(self._baseline_whole(), self.whole)
+        if is_empty(document):
+            return {}
+        return {
+            "keep": Snapshot.Role.AUDIT,
+            "opens": Change.Kind.AUDIT,
+            "diff": document,
+            "say": _say(document),
+            "priority": 0,
+            "flags": ("audit-sample",),
+            "sample_share": share,
+        }
+
+    def _uncut(self) -> tuple[Reading, Reading]:
+        """Baseline and capture with what ignore rules cut out of the page."""
+        monitor, rules = self.monitor, replace(self.rules, ignore_selectors=())
+        assert monitor.baseline is not None  # noqa: S101 - `finding` sees to it
+        source = documents.source_of(self.capture, self.kind, sha256=self.raw)
+        new = documents.reading_of(source, monitor, rules, region=monitor.region_path, fields=True)
+        old = reading_of(monitor.baseline, monitor, rules, region=monitor.region_path, fields=True)
+        return paired(self.kind, old, new), new
 
     def _document(self, judgement: Judgement) -> Document:
         """The diff as a reviewer sees it: what the judgement explained is on record and no place."""
@@ -915,6 +939,7 @@ def settings_of(monitor: Monitor, rules: Rules) -> Settings:
         order_matters=monitor.effective_order_matters,
         case_matters=monitor.effective_case_matters,
         ignore_patterns=rules.ignore_patterns,
+        ignore_places=rules.ignore_places,
     )
 
 

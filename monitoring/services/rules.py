@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import re2
 from django.db.models import Q
+from django.utils import timezone
 
 from monitoring.detection.fields import FieldSpec
 from monitoring.detection.ignore import selector_fault
@@ -26,6 +27,7 @@ class Rules:
     field_selectors: tuple[str, ...] = ()
     ignore_selectors: tuple[str, ...] = ()
     ignore_patterns: tuple[str, ...] = ()
+    ignore_places: tuple[str, ...] = ()
 
 
 def rules_of(monitors: Iterable[Monitor]) -> dict[int, Rules]:
@@ -53,7 +55,7 @@ def rules_without_and_with(
 def _rows(monitors: list[Monitor]) -> tuple[list[FieldRule], list[IgnoreRule]]:
     owners = Q(monitor__in=[m.pk for m in monitors]) | Q(page_type__in={m.page_type_id for m in monitors})
     fields = list(FieldRule.objects.filter(owners).order_by("pk"))
-    return fields, list(IgnoreRule.objects.filter(owners).order_by("pk"))
+    return fields, list(IgnoreRule.objects.filter(owners).in_force(timezone.now()).order_by("pk"))
 
 
 def _combined(monitor: Monitor, fields: list[FieldRule], ignores: list[IgnoreRule]) -> Rules:
@@ -75,7 +77,10 @@ def combine(*, inherited: Iterable[FieldRule], own: Iterable[FieldRule], ignores
         review=frozenset(f.name for f in active if f.opens_change),
         field_selectors=_sound(f.selector for f in active if f.source == FieldRule.Source.CSS and not f.attribute),
         ignore_selectors=_sound(r.value for r in mine if r.kind == IgnoreRule.Kind.SELECTOR),
-        ignore_patterns=tuple(pattern_of(r) for r in mine if r.kind != IgnoreRule.Kind.SELECTOR),
+        ignore_patterns=tuple(
+            pattern_of(r) for r in mine if r.kind in (IgnoreRule.Kind.PATTERN, IgnoreRule.Kind.BLOCK)
+        ),
+        ignore_places=tuple(r.value for r in mine if r.kind == IgnoreRule.Kind.PLACE),
     )
 
 

@@ -177,9 +177,17 @@ def try_rules(
     return _Replay(owner, proposed, rules, set(instead_of), bounds, clock).trial(viewer)
 
 
-def save_rule(rule: IgnoreRule, *, trial: Trial | None, actor: User | AnonymousUser, override: str = "") -> IgnoreRule:
+def save_rule(
+    rule: IgnoreRule,
+    *,
+    trial: Trial | None,
+    actor: User | AnonymousUser,
+    override: str = "",
+    new_baseline: bool = True,
+) -> IgnoreRule:
     """The rule, saved and on record. `trial` is one that had this rule in it; None only where it reads as before.
 
+    new_baseline: whether the owner's monitors are compared from their next good capture on.
     Raises `RuleRefusedError` where the trial hides approved changes, unless a lead or an admin gives a reason in
     `override`, which then stands in the record of settings.
     """
@@ -204,7 +212,8 @@ def save_rule(rule: IgnoreRule, *, trial: Trial | None, actor: User | AnonymousU
             actor=actor,
             monitor=rule.monitor,
             page_type=rule.page_type,
-            reason=override if trial.refused else "",
+            reads_differently=new_baseline,
+            reason=override if trial.refused else rule.note,
         )
     return rule
 
@@ -437,6 +446,8 @@ def _short(words: list[str]) -> str:
 
 def _matches(rule: IgnoreRule, page: Reading, monitor: Monitor, rules: Rules) -> int:
     """How many blocks of the page the rule touches."""
+    if rule.kind == IgnoreRule.Kind.PLACE:
+        return sum(block.slot == rule.value for block in page.blocks)
     if rule.kind != IgnoreRule.Kind.SELECTOR:
         pattern = re2.compile(pattern_of(rule))
         return sum(pattern.search(block.text) is not None for block in page.blocks)

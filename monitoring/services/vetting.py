@@ -39,6 +39,7 @@ def check_ignore(*, kind: str, value: str) -> None:
         IgnoreRule.Kind.SELECTOR: ignore.validate_selector,
         IgnoreRule.Kind.PATTERN: ignore.validate_pattern,
         IgnoreRule.Kind.BLOCK: ignore.validate_block,
+        IgnoreRule.Kind.PLACE: ignore.validate_place,
     }[IgnoreRule.Kind(kind)]
     try:
         check(value)

@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 
 from monitoring.models import Change
 from monitoring.models.monitor import of_visible
-from monitoring.services import changes
+from monitoring.services import changes, lessons
 from review.models import Verdict
 
 if TYPE_CHECKING:
@@ -207,6 +207,19 @@ def second_opinion(
 
 
 def undo(verdict: Verdict, *, actor: User, key: str, now: datetime) -> bool:
+    """Whether the verdict was taken back and its change is exactly as it was before; rules learned from it go too.
+
+    Raises and refuses as `_undo` does.
+    """
+    with transaction.atomic():
+        done = _undo(verdict, actor=actor, key=key, now=now)
+        if done and verdict.action == Verdict.Action.DISMISS:
+            rules = lessons.learned_from(verdict.change)
+            lessons.let_go(rules, actor=actor, why=f"verdict {verdict.pk} taken back")
+    return done
+
+
+def _undo(verdict: Verdict, *, actor: User, key: str, now: datetime) -> bool:
     """Whether the verdict was taken back and its change is exactly as it was before.
 
     False when it had been taken back already, the change has moved on since, or a newer change of the same page
@@ -266,7 +279,7 @@ def give_reason(verdict: Verdict, *, reason: str, actor: User, key: str, now: da
     if reason not in REASONS.get(action, ()):
         raise ValueError(f"{reason!r} is no reason to {verdict.action}")
     with transaction.atomic():
-        if not undo(verdict, actor=actor, key=f"{key[:36]}-un", now=now):
+        if not _undo(verdict, actor=actor, key=f"{key[:36]}-un", now=now):
             return None
         row = Change.objects.only("version", "diff_hash").get(pk=verdict.change_id)
         outcome = decide(

@@ -23,6 +23,7 @@ from django.views.decorators.http import require_GET
 
 from monitoring import storage
 from monitoring.models import Change, Monitor, Snapshot
+from monitoring.services import lessons
 from review import explaining, field_words, frames, key_terms, rendering, roles, rows, sentences, warc, wording
 from review.middleware import preferences_of
 from review.models import KeyTerms, Verdict
@@ -250,7 +251,13 @@ def change_page(request: HttpRequest, pk: int) -> HttpResponse:
     everything = request.GET.get("all") == "1"
     terms = _terms_of(change)
     printed, cut_short = "", False
-    with rendering.printing(rendering.Extras(key_terms.pattern_of(terms), f"?d={change.diff_hash[:12]}")):
+    decider = roles.may_decide(request.user)
+    extras = rendering.Extras(
+        key_terms.pattern_of(terms),
+        f"?d={change.diff_hash[:12]}",
+        ignorable=decider and change.kind == Change.Kind.CONTENT and change.state != Change.State.APPROVED,
+    )
+    with rendering.printing(extras):
         if view == "split":
             printed, cut_short = rendering.split_html(document, spoken=preferences.spoken_marks, everything=everything)
         elif view == "prior":
@@ -304,7 +311,9 @@ def change_page(request: HttpRequest, pk: int) -> HttpResponse:
         "terms_found": key_terms.found_in(document, terms),
         "may_set_terms": roles.may_calibrate(request.user),
         **_looking(request, change, now),
-        "decider": roles.may_decide(request.user),
+        "decider": decider,
+        "learned": list(lessons.learned_from(change)[:5]) if change.state == Change.State.DISMISSED else [],
+        "now": now,
     }
     if view == "rendered":
         data["place_numbers"] = range(1, int(document.get("places") or 0) + 1)

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from monitoring.models import Change
+from monitoring.services import lessons
 from review import context, roles, wording
 from review.models import Note, Verdict
 from review.selectors import queue
@@ -43,7 +44,7 @@ class HttpResponseSeeOther(HttpResponse):
         self["Location"] = address
 
 
-def _seen(request: HttpRequest, now: datetime) -> verdicts.Seen | None:
+def seen_in(request: HttpRequest, now: datetime) -> verdicts.Seen | None:
     """What the form says was on screen; None where it is no form of ours."""
     post = request.POST
     version = parameters.whole_number(post.get("version", ""), most=parameters.MOST_COUNT)
@@ -58,6 +59,11 @@ def _seen(request: HttpRequest, now: datetime) -> verdicts.Seen | None:
     if seconds is not None and not 0 <= seconds < 86_400 * 30:
         seconds = None
     return verdicts.Seen(version, diff_hash, key, seconds)
+
+
+def suggested(change: Change) -> Verdict.Reason:
+    """The reason that a plain dismissal of a change is given."""
+    return Verdict.Reason(wording.suggested_reason(change, change.diff if isinstance(change.diff, dict) else {}))
 
 
 def _to_next(request: HttpRequest, change: Change, now: datetime) -> tuple[str, int | None]:
@@ -123,7 +129,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
         return _undo_last(request, user, now)
     if action == "assign":
         return _assign(request, change, user, detail)
-    seen = _seen(request, now)
+    seen = seen_in(request, now)
     if seen is None:
         return HttpResponseBadRequest(_("This form is incomplete. Load the page again."))
     if action == "second":
@@ -147,7 +153,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
         until=moments.wake_at(detail, now) if action == "snooze" else None,
     )
     if not isinstance(outcome, verdicts.Recorded):
-        return _conflict(request, change, outcome, seen, action, detail, following)
+        return conflict(request, change, outcome, seen, action, detail, following)
     return _answer(
         request,
         words=f"{wording.verdict_sentence(outcome.verdict)} – {change.monitor.name}",
@@ -158,7 +164,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-def _conflict(
+def conflict(
     request: HttpRequest,
     change: Change,
     outcome: verdicts.Taken | verdicts.Stale,
@@ -215,12 +221,15 @@ def _undo_last(request: HttpRequest, user: User, now: datetime) -> HttpResponse:
     wanted = queue.Filter.read_query(request.POST.get("in", ""))
     if verdict is None or verdict.action not in ("approve", "dismiss", "snooze"):
         return _answer(request, words=_("There is nothing to undo."), address=reverse("queue"))
+    rules = lessons.learned_from(verdict.change).count()
     if not verdicts.undo(verdict, actor=user, key=f"u{uuid.uuid4().hex}", now=now):
         words = _("Not undone: the change has moved on since, or a newer one of the same page waits.")
         return _answer(
             request, words=words, address=address_of(verdict.change_id, list_query=wanted.query()), status=200
         )
     words = _("Undone: %(page)s waits again as before.") % {"page": verdict.change.monitor.name}
+    if rules and verdict.action == "dismiss":
+        words += " " + _("What was ignored because of it is looked at again.")
     return _answer(request, words=words, address=address_of(verdict.change_id, list_query=wanted.query()))
 
 

@@ -112,6 +112,7 @@ def monitor_page(request: HttpRequest, pk: int) -> HttpResponse:
     last = monitor.checks.defer("delta").order_by("-check_no").first()
     total = sum(counts.values())
     failed = counts.get("blocked", 0) + counts.get("error", 0)
+    rules = list(monitor.ignore_rules.select_related("created_by")) + list(monitor.page_type.ignore_rules.all())
     here = reverse("monitor", args=[pk])
     plotted = history.plotted(monitor, now=now, span=span)
     return render(
@@ -168,7 +169,8 @@ def monitor_page(request: HttpRequest, pk: int) -> HttpResponse:
             **dataset.of_monitor(monitor, now=now, span=span),
             "calibration": _calibration_of(monitor),
             "may_calibrate": roles.may_calibrate(request.user),
-            "rules": list(monitor.ignore_rules.all()) + list(monitor.page_type.ignore_rules.all()),
+            "rules": [rule for rule in rules if not rule.is_learned],
+            "learned": [rule for rule in rules if rule.is_learned],
         },
     )
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from monitoring.detection.diff import rows_at
 from monitoring.models import Change, Snapshot
 from review import rendering, roles, wording
 from review.models import KeyTerms
@@ -71,22 +72,6 @@ def permalink(change: Change, place: int = 0) -> str:
     return f"{address}?d={change.diff_hash[:12]}#p{place}" if place else address
 
 
-def _block_at(document: dict[str, Any], place: int) -> list[dict[str, Any]]:
-    """The blocks of a place: a run of added or removed blocks counts as one, and only its first carries the number."""
-    blocks = [block for block in document.get("blocks", []) if block.get("op") != "fold"]
-    for index, block in enumerate(blocks):
-        if block.get("place") == place:
-            run = [block]
-            for following in blocks[index + 1 :]:
-                if following.get("op") != block.get("op") or block.get("op") not in ("added", "removed"):
-                    break
-                if following.get("place"):
-                    break
-                run.append(following)
-            return run
-    return []
-
-
 def _side(blocks: list[dict[str, Any]], side: str) -> str:
     texts = []
     for block in blocks:
@@ -107,7 +92,7 @@ def _dated(label: str, snapshot: Snapshot | None, text: str) -> str:
 def quote(request: HttpRequest, pk: int, place: int) -> HttpResponse:
     """A place as plain text with source and time, to be pasted into a report."""
     change = change_or_404(request, pk)
-    blocks = _block_at(change.diff if isinstance(change.diff, dict) else {}, place)
+    blocks = rows_at(change.diff if isinstance(change.diff, dict) else {}, place)
     if not blocks:
         raise Http404("no such place")
     monitor = change.monitor

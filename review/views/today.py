@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET
 
 from monitoring.models import CalibrationRun, Change, Monitor
 from monitoring.sample import workspace
+from monitoring.services import lessons
 from review import alarms, promises, roles, rows, standing
 from review.middleware import preferences_of
 from review.selectors import queue, watch
@@ -55,6 +56,8 @@ def today(request: HttpRequest) -> HttpResponse:
                 .exclude(proposed_cut=None)
                 .select_related("page_type")[:3]
             ),
+            "lapsing": list(lessons.to_confirm(Monitor.objects.visible_to(user), now=now)[:5]),
+            "now": now,
             "noise_address": reverse("queue") + "?kind=noise",
             "sample": roles.may_configure(user) and workspace.started_at() is not None,
         },

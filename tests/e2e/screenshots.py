@@ -34,6 +34,7 @@ PAGES = {
     "change-rendered": "/c/3/?view=rendered",
     "change-fields": "/c/3/?view=fields",
     "change-old-link": "/c/3/?d=000000000000&view=prior",
+    "ignore": "/c/3/ignore/1/",
     "compare": "/m/3/compare/",
     "queue-searched": "/queue/?q=data",
     "queue-too-narrow": "/queue/?q=nowhere&priority=3",

@@ -38,6 +38,9 @@ ROUTES: dict[str, str] = {
     "key_terms": LEAD,
     "quote": TEAM,
     "evidence": TEAM,
+    "ignore": TEAM,
+    "learn": DECIDE,
+    "learned_rule": DECIDE,
     "screenshot": TEAM,
     "picture": TEAM,
     "give_reason": DECIDE,
@@ -78,7 +81,7 @@ ROUTES: dict[str, str] = {
 }
 # On other pages: Django's admin has a permission model and tests of its own; the sample pages and probes are public.
 ELSEWHERE = {"admin", "sample-page", "unnamed admin/login/"}
-POST_ONLY = {"bulk", "undo_batch", "save_view", "decide", "note", "here", "key_terms", "keys", "give_reason", "check_now", "calibrate_monitor", "calibration_propose", "calibration_apply", "decide_hold", "theme", "language", "remove_sample"}  # fmt: skip
+POST_ONLY = {"bulk", "undo_batch", "save_view", "decide", "note", "here", "key_terms", "keys", "give_reason", "learn", "learned_rule", "check_now", "calibrate_monitor", "calibration_propose", "calibration_apply", "decide_hold", "theme", "language", "remove_sample"}  # fmt: skip
 # With a fresh database these have nothing to show.
 EMPTY = {"screenshot", "picture"}
 
@@ -141,7 +144,7 @@ def address(name: str, world: World) -> str:
     """The address of a route in this world."""
     arguments: dict[str, list[object]] = {
         "change": [world.change], "decide": [world.change], "note": [world.change], "evidence": [world.change],
-        "here": [world.change], "key_terms": [world.change], "quote": [world.change, 1], "compare": [world.monitor],
+        "here": [world.change], "key_terms": [world.change], "quote": [world.change, 1], "ignore": [world.change, 1], "learn": [world.change, 1], "learned_rule": [world.monitor, 1], "compare": [world.monitor],
         "screenshot": [world.change, "prior"], "picture": [Change.objects.get(pk=world.change).prior_id, "screenshot"], "give_reason": [world.verdict], "monitor": [world.monitor],
         "check_now": [world.monitor], "calibrate_monitor": [world.monitor], "vantages": [world.monitor], "checks_csv": [world.monitor], "monitor_evidence": [world.monitor],
         "site": [Monitor.objects.get(pk=world.monitor).site_id], "calibration": [world.slug], "calibration_propose": [world.slug],

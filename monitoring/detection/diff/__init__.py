@@ -1,6 +1,6 @@
 """The diff that people read: blocks paired first, words compared only inside a pair, bounded by work."""
 
-from monitoring.detection.diff.document import Limits, apply, diff, diff_hash, rows_of
+from monitoring.detection.diff.document import Limits, apply, diff, diff_hash, rows_at, rows_of, text_of
 from monitoring.detection.diff.telling import first_places, summary
 
-__all__ = ["Limits", "apply", "diff", "diff_hash", "first_places", "rows_of", "summary"]
+__all__ = ["Limits", "apply", "diff", "diff_hash", "first_places", "rows_at", "rows_of", "summary", "text_of"]

@@ -419,7 +419,7 @@ def _folded(written: list[BlockRow | None], keep: set[int]) -> list[BlockRow]:
             run = []
             blocks.append(row)
         if row["heading"] and row["op"] != "removed" and row["op"] != "moved_from":
-            section = _text(row, "new")[:_SECTION_NAME]
+            section = text_of(row, "new")[:_SECTION_NAME]
     return blocks + _fold(run, before)
 
 
@@ -428,7 +428,7 @@ def _fold(run: list[BlockRow], section: str) -> list[BlockRow]:
     if len(run) < 2 and not (run and run[0]["left_out"]):
         return run
     names = [section] if section and not run[0]["heading"] else []
-    names += [_text(row, "new")[:_SECTION_NAME] for row in run if row["heading"]]
+    names += [text_of(row, "new")[:_SECTION_NAME] for row in run if row["heading"]]
     if len(names) > _SECTION_NAMES:
         names = [*names[: _SECTION_NAMES - 1], names[-1]]
     shown = [row for row in run if not row["cut"]]
@@ -448,7 +448,7 @@ def apply(document: Document, side: str) -> list[str]:
     if side not in ("old", "new"):
         raise ValueError(f"side is 'old' or 'new', not {side!r}")
     absent = ("added", "moved_to") if side == "old" else ("removed", "moved_from")
-    return [_text(row, side) for row in rows_of(document) if row["op"] not in absent]
+    return [text_of(row, side) for row in rows_of(document) if row["op"] not in absent]
 
 
 def rows_of(document: Document) -> Iterator[BlockRow]:
@@ -460,7 +460,24 @@ def rows_of(document: Document) -> Iterator[BlockRow]:
             yield row
 
 
-def _text(row: BlockRow, side: str) -> str:
+def rows_at(document: Document, place: int) -> list[BlockRow]:
+    """The blocks of a place: a run of added or removed ones counts as one, and only its first carries the number."""
+    rows = [row for row in document.get("blocks", []) if row.get("op") != "fold"]
+    for index, row in enumerate(rows):
+        if row.get("place") == place:
+            run = [row]
+            for following in rows[index + 1 :]:
+                if following.get("op") != row.get("op") or row.get("op") not in ("added", "removed"):
+                    break
+                if following.get("place"):
+                    break
+                run.append(following)
+            return run
+    return []
+
+
+def text_of(row: BlockRow, side: str) -> str:
+    """The text of a block on one side ("old" or "new"), rebuilt from its operations; empty where it has none there."""
     one_side = {"old": "before", "new": "after"}[side]
     segments = row[one_side if row["op"] == "rewritten" else "segments"]
     mark = "-" if side == "old" else "+"
