@@ -50,6 +50,8 @@ class Row:
     assignee_initials: str
     flags: list[Flag]
     suggested: str
+    alike: int = 0
+    same: str = ""
 
 
 OFTEN = 2  # returns from which a page is said to come and go
@@ -99,8 +101,8 @@ def _comings(change: Change) -> int:
     return max(times, change.returns if change.returns >= OFTEN else 0)
 
 
-def row_of(change: Change, *, now: datetime, spoken: bool = True) -> Row:
-    """A change as a row; reads only what `for_rows` selects."""
+def row_of(change: Change, *, now: datetime, spoken: bool = True, alike: int = 0) -> Row:
+    """A change as a row; reads only what `for_rows` selects. alike: on how many pages it is the same."""
     age = now - change.opened_at
     assignment = getattr(change, "assignment", None)
     language = change.prior.language
@@ -128,6 +130,8 @@ def row_of(change: Change, *, now: datetime, spoken: bool = True) -> Row:
         assignee_initials=roles.initials(assignment.assignee) if assignment else "",
         flags=flags_of(change),
         suggested=wording.suggested_reason(change),
+        alike=alike if alike > 1 else 0,
+        same=change.edit_hash or "",
     )
 
 

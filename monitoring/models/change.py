@@ -72,6 +72,8 @@ class Change(models.Model):
     flags = models.JSONField(default=list, blank=True)
     diff = models.JSONField(default=dict, blank=True)
     diff_hash = models.CharField(max_length=64, blank=True)
+    # What was taken out and put in, for the same change on other pages of the team; null: a change of its own.
+    edit_hash = models.CharField(max_length=32, null=True, blank=True, editable=False)  # noqa: DJ001
     say = models.JSONField(default=list, blank=True)  # the one sentence of the queue row
     added = models.PositiveIntegerField(default=0)
     removed = models.PositiveIntegerField(default=0)
@@ -107,6 +109,12 @@ class Change(models.Model):
             # the queue: WHERE state = open ORDER BY priority DESC, opened_at, id
             models.Index(
                 fields=["-priority", "opened_at", "id"], name="change_queue", condition=models.Q(state="open")
+            ),
+            # the same change on other pages: WHERE state = open AND edit_hash ORDER BY priority DESC, id
+            models.Index(
+                fields=["edit_hash", "-priority", "id"],
+                name="change_alike",
+                condition=models.Q(state="open", edit_hash__isnull=False),
             ),
             # a monitor's history of changes: WHERE monitor ORDER BY opened_at DESC
             models.Index(fields=["monitor", "-opened_at"], name="change_of_monitor"),

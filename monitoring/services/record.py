@@ -18,7 +18,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 
 from monitoring import storage
-from monitoring.detection.diff import diff_hash, rows_of
+from monitoring.detection.diff import diff_hash, edit_hash, rows_of
 from monitoring.detection.fields import FieldEdit
 from monitoring.fetching.capture import Capture
 from monitoring.models import (
@@ -601,6 +601,7 @@ def _shown(finding: Finding, document: Document | None, monitor: Monitor) -> dic
     return {
         "diff": document,
         "diff_hash": diff_hash(document),
+        "edit_hash": edit_hash(document, among=str(monitor.team_id)) if finding.opens == Change.Kind.CONTENT else None,
         "say": scrubbed(list(finding.say)),
         "added": document["added"],
         "removed": document["removed"],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS, connection
-from django.db.models import Count, F, Q, QuerySet, Value
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -80,8 +81,24 @@ LANGUAGES: dict[str, str] = {
     "en": "English", "de": "Deutsch", "fr": "Français", "es": "Español", "it": "Italiano", "nl": "Nederlands",
     "pt": "Português", "pl": "Polski", "sv": "Svenska", "ja": "日本語", "zh": "中文", "ko": "한국어", "ar": "العربية",
 }  # fmt: skip
+_HASH = re.compile(r"[0-9a-f]{32}")
 NUMBERS = ("site", "type", "team", "priority", "assignee")
-NAMES = ("view", "site", "type", "team", "kind", "why", "lang", "age", "score", "priority", "assignee", "q", "sort")
+NAMES = (
+    "view",
+    "site",
+    "type",
+    "team",
+    "kind",
+    "why",
+    "lang",
+    "age",
+    "score",
+    "priority",
+    "assignee",
+    "q",
+    "same",
+    "sort",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +117,7 @@ class Filter:
     priority: int | None = None
     assignee: int | None = None
     q: str = ""
+    same: str = ""
     sort: str = ""
 
     @classmethod
@@ -128,6 +146,7 @@ class Filter:
             priority=priority if priority in PRIORITIES else None,
             assignee=number("assignee"),
             q=values.get("q", "").replace("\x00", "").strip()[:200],
+            same=found[0] if (found := _HASH.fullmatch(values.get("same", ""))) else "",
             sort=one_of("sort", ORDERS),
         )
 
@@ -194,6 +213,7 @@ _PARTS: dict[str, Callable[[Any, datetime], Q]] = {
     "priority": lambda value, now: Q(priority=value),
     "assignee": lambda value, now: Q(assignment__assignee=value),
     "q": lambda value, now: searching.matching(value),
+    "same": lambda value, now: Q(edit_hash=value),
 }
 
 
@@ -213,6 +233,38 @@ def changes_in(wanted: Filter, *, user: User, now: datetime) -> QuerySet[Change]
     elif wanted.sort == "score":
         changes = changes.annotate(strength=Coalesce("score", Value(0.0)))
     return changes
+
+
+def one_of_each(changes: QuerySet[Change], wanted: Filter, *, user: User, now: datetime) -> QuerySet[Change]:
+    """Of the changes that a filter lets through one for each that is the same on several pages: the first by priority.
+
+    Asked at every row with one look into an index, so a page of the list costs the same whatever waits. Within one such
+    change (`same`), and of what sleeps, all are there.
+    """
+    if wanted.same or wanted.view == "snoozed":
+        return changes
+    alike = Change.objects.visible_to(user).filter(
+        condition(wanted, user=user, now=now), edit_hash=OuterRef("edit_hash"), edit_hash__isnull=False
+    )
+    first = alike.order_by("-priority", "pk").values("pk")[:1]
+    return changes.filter(Q(edit_hash__isnull=True) | Q(pk=Subquery(first)))
+
+
+def alike_counts(shown: Iterable[Change], wanted: Filter, *, user: User, now: datetime) -> dict[str, int]:
+    """By hash on how many pages a row's change is in the list, up to CAPPED; in one statement."""
+    hashes = {change.edit_hash for change in shown if change.edit_hash}
+    return counts_of({each: replace(wanted, same=each) for each in sorted(hashes)}, user=user, now=now)
+
+
+MOST_ALIKE = 100
+
+
+def alike(change: Change, *, user: User) -> list[Change]:
+    """The other waiting changes that are the same as this one, by page; at most MOST_ALIKE."""
+    if not change.edit_hash or change.state != Change.State.OPEN:
+        return []
+    others = Change.objects.visible_to(user).waiting().filter(edit_hash=change.edit_hash).exclude(pk=change.pk)
+    return list(for_rows(others).order_by("-priority", "pk")[:MOST_ALIKE])
 
 
 def for_rows(changes: QuerySet[Change]) -> QuerySet[Change]:
@@ -254,7 +306,8 @@ def _capped(number: int) -> str:
 def position(change: Change, wanted: Filter, *, user: User, now: datetime) -> Position:
     """Where a change stands in the list that a filter describes; cheap at any depth for its neighbours."""
     order = order_of(wanted)
-    changes = changes_in(wanted, user=user, now=now)
+    listed = changes_in(wanted, user=user, now=now)
+    changes = one_of_each(listed, wanted, user=user, now=now)
     size = change.added + change.removed
     change.size, change.strength = size, change.score or 0.0  # type: ignore[attr-defined]
     key = order.key(change)
@@ -262,16 +315,17 @@ def position(change: Change, wanted: Filter, *, user: User, now: datetime) -> Po
     before = after(changes, order.reversed, key).values_list("pk", flat=True)
     previous = before.first()
     total = changes[:CAPPED].count()
-    inside = changes.filter(pk=change.pk).exists()
+    inside = listed.filter(pk=change.pk).exists()
     place = before[:CAPPED].count() + 1 if inside else None
     return Position(place, total, previous, following)
 
 
-def next_after(change: Change, wanted: Filter, *, user: User, now: datetime) -> int | None:
-    """The change to show once this one is decided: the next in the list, else the first of it."""
+def next_after(change: Change, wanted: Filter, *, user: User, now: datetime, decided: Iterable[int] = ()) -> int | None:
+    """The change to show once this one (and those `decided` with it) is: the next in the list, else the first of it."""
     order = order_of(wanted)
     change.size, change.strength = change.added + change.removed, change.score or 0.0  # type: ignore[attr-defined]
-    changes = changes_in(wanted, user=user, now=now).exclude(pk=change.pk)
+    listed = changes_in(wanted, user=user, now=now).exclude(pk__in=[change.pk, *decided])
+    changes = one_of_each(listed, wanted, user=user, now=now)
     found = after(changes, order, order.key(change)).values_list("pk", flat=True).first()
     return found or changes.order_by(*order.columns).values_list("pk", flat=True).first()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from review.models import Verdict
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
+ALIKE = "+"  # in the keys of verdicts that one form gave on changes that are the same, between form and change
 LEAST_SECONDS = 1.5  # a verdict faster than this is saved and not learned from: nobody has read anything by then
 
 APPROVE_REASONS = (
@@ -73,6 +75,18 @@ class Stale:
     version: int
 
 
+@dataclass(frozen=True, slots=True)
+class Together:
+    """One verdict on a change and on others that are the same: what came of the first, and how many of the others it took.
+
+    left: others that had been decided or had changed meanwhile, and were left alone.
+    """
+
+    first: Outcome
+    done: int = 0
+    left: int = 0
+
+
 class KeyTakenError(SuspiciousOperation, ValueError):
     """A key came back for another change or from another person: no form of ours does that, the answer is 400."""
 
@@ -127,11 +141,12 @@ def decide(
     now: datetime,
     reason: str = "",
     until: datetime | None = None,
+    counts: bool = True,
 ) -> Outcome:
     """What came of an approval, dismissal or snooze: recorded, taken by somebody else, or stale.
 
     The change closes and the verdict is written in one transaction, compare-and-set on the version and diff that were
-    on screen. `until` is for a snooze: None sleeps until the page changes again. Raises ValueError for a reason that
+    on screen. `until` is for a snooze: None sleeps until the page changes again. `counts`: whether it may calibrate. Raises ValueError for a reason that
     doesn't belong to the action.
     """
     if action not in (*STATES, Verdict.Action.SNOOZE):
@@ -165,7 +180,7 @@ def decide(
                 score=row.score,
                 distance=row.distance,
                 seconds_on_screen=seen.seconds,
-                calibrates=_learns(action, reason, seen.seconds),
+                calibrates=counts and _learns(action, reason, seen.seconds),
                 idempotency_key=seen.key,
                 at=now,
             )
@@ -175,6 +190,70 @@ def decide(
             return repeated
         raise
     return Recorded(verdict)
+
+
+def decide_alike(
+    change_id: int,
+    others: Mapping[int, int],
+    *,
+    action: Verdict.Action,
+    actor: User,
+    seen: Seen,
+    now: datetime,
+    reason: str = "",
+    until: datetime | None = None,
+) -> Together:
+    """What came of one verdict on a change and on others of the actor's teams that are the same, each guarded by itself.
+
+    others: id and version on screen. None of them is touched where the first is not recorded. A dismissal teaches once;
+    an approval binds the cut on every page, whatever each one scored.
+    """
+    batch = seen.key[:20]
+    first = decide(
+        change_id,
+        action=action,
+        actor=actor,
+        seen=replace(seen, key=f"{batch}{ALIKE}{change_id}"),
+        now=now,
+        reason=reason,
+        until=until,
+    )
+    if not isinstance(first, Recorded):
+        return Together(first)
+    wanted = Change.objects.visible_to(actor).filter(pk__in=others, edit_hash=first.verdict.change.edit_hash)
+    done = 0
+    for pk, diff_hash in wanted.exclude(pk=change_id).values_list("pk", "diff_hash"):
+        outcome = decide(
+            pk,
+            action=action,
+            actor=actor,
+            seen=Seen(others[pk], diff_hash, f"{batch}{ALIKE}{pk}", seen.seconds),
+            now=now,
+            reason=reason,
+            until=until,
+            counts=action == Verdict.Action.APPROVE,
+        )
+        done += isinstance(outcome, Recorded)
+    return Together(first, done, len(others) - done)
+
+
+def given_together(verdict: Verdict) -> list[Verdict]:
+    """The verdicts that one form gave on changes that are the same, this one among them; the first is that of its page."""
+    batch, sep, _pk = verdict.idempotency_key.partition(ALIKE)
+    if not sep:
+        return [verdict]
+    same = Verdict.objects.filter(
+        actor=verdict.actor_id, idempotency_key__startswith=f"{batch}{ALIKE}", undone_by__isnull=True
+    )
+    return list(same.select_related("change__monitor").order_by("pk"))
+
+
+def undo_together(verdict: Verdict, *, actor: User, key: str, now: datetime) -> tuple[int, int]:
+    """How many changes that were decided by one form are exactly as before, and how many have moved on since."""
+    done = [
+        undo(each, actor=actor, key=f"{key[:20]}{ALIKE}{each.change_id}", now=now) for each in given_together(verdict)
+    ]
+    return sum(done), len(done) - sum(done)
 
 
 def second_opinion(
@@ -271,10 +350,25 @@ def _undo(verdict: Verdict, *, actor: User, key: str, now: datetime) -> bool:
 
 
 def give_reason(verdict: Verdict, *, reason: str, actor: User, key: str, now: datetime) -> Verdict | None:
-    """The verdict again with another reason: the old row undone, a new one added, in one transaction.
+    """The verdict again with another reason, and so the others that its form gave: old rows undone, new ones added.
 
-    None when the old one no longer stands. Raises ValueError for a reason of the wrong kind.
+    None when the verdict no longer stands. Raises ValueError for a reason of the wrong kind.
     """
+    found = None
+    for index, each in enumerate(given_together(verdict)):
+        alike = ALIKE in each.idempotency_key
+        new_key = f"{key[:20]}{ALIKE}{each.change_id}" if alike else key
+        counts = not index or each.action == Verdict.Action.APPROVE
+        again = _give_reason(each, reason=reason, actor=actor, key=new_key, now=now, counts=counts)
+        if each.pk == verdict.pk:
+            found = again
+    return found
+
+
+def _give_reason(
+    verdict: Verdict, *, reason: str, actor: User, key: str, now: datetime, counts: bool
+) -> Verdict | None:
+    """One verdict again with another reason, in one transaction."""
     action = Verdict.Action(verdict.action)
     if reason not in REASONS.get(action, ()):
         raise ValueError(f"{reason!r} is no reason to {verdict.action}")
@@ -289,6 +383,7 @@ def give_reason(verdict: Verdict, *, reason: str, actor: User, key: str, now: da
             seen=Seen(row.version, row.diff_hash, key, verdict.seconds_on_screen),
             now=now,
             reason=reason,
+            counts=counts,
         )
         if not isinstance(outcome, Recorded):
             transaction.set_rollback(True)

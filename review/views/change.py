@@ -311,6 +311,8 @@ def change_page(request: HttpRequest, pk: int) -> HttpResponse:
         "terms_found": key_terms.found_in(document, terms),
         "may_set_terms": roles.may_calibrate(request.user),
         **_looking(request, change, now),
+        "alike": queue.alike(change, user=cast("User", request.user)) if decider else [],
+        "most_alike": queue.MOST_ALIKE,
         "decider": decider,
         "learned": list(lessons.learned_from(change)[:5]) if change.state == Change.State.DISMISSED else [],
         "now": now,

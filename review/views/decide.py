@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,6 +15,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from monitoring.models import Change
@@ -66,10 +68,12 @@ def suggested(change: Change) -> Verdict.Reason:
     return Verdict.Reason(wording.suggested_reason(change, change.diff if isinstance(change.diff, dict) else {}))
 
 
-def _to_next(request: HttpRequest, change: Change, now: datetime) -> tuple[str, int | None]:
-    """The address of the change to show next (else of the list), and its id."""
+def _to_next(
+    request: HttpRequest, change: Change, now: datetime, *, decided: Iterable[int] = ()
+) -> tuple[str, int | None]:
+    """The address of the change to show next (else of the list), and its id; not one of those `decided` with this one."""
     wanted = queue.Filter.read_query(request.POST.get("in", ""))
-    following = queue.next_after(change, wanted, user=cast("User", request.user), now=now)
+    following = queue.next_after(change, wanted, user=cast("User", request.user), now=now, decided=decided)
     if following:
         return address_of(following, list_query=wanted.query()), following
     query = wanted.query()
@@ -85,9 +89,10 @@ def _position(request: HttpRequest, following: int | None, now: datetime) -> str
     return queue.position(change_or_404(request, following), wanted, user=user, now=now).words
 
 
-def _toast(request: HttpRequest, verdict: Verdict, change: Change) -> str:
+def _toast(request: HttpRequest, verdict: Verdict, change: Change, words: str = "") -> str:
     list_query = queue.Filter.read_query(request.POST.get("in", "")).query()
-    return render_to_string("review/_toast.html", toast_context(verdict, list_query=list_query), request=request)
+    data = toast_context(verdict, list_query=list_query)
+    return render_to_string("review/_toast.html", data | ({"words": words} if words else {}), request=request)
 
 
 def _answer(
@@ -142,26 +147,43 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
         if detail not in verdicts.REASONS[verdict_action]:
             return HttpResponseBadRequest(_("There is no such reason."))
         reason = detail
-    following, next_id = _to_next(request, change, now)
-    outcome = verdicts.decide(
-        change.pk,
-        action=verdict_action,
-        actor=user,
-        seen=seen,
-        now=now,
-        reason=reason,
-        until=moments.wake_at(detail, now) if action == "snooze" else None,
-    )
+    others = parameters.versions(request.POST.getlist("with"), most=queue.MOST_ALIKE)
+    following, next_id = _to_next(request, change, now, decided=others)
+    until = moments.wake_at(detail, now) if action == "snooze" else None
+    given: dict[str, Any] = {"action": verdict_action, "actor": user, "seen": seen, "now": now}
+    given |= {"reason": reason, "until": until}
+    if others:
+        together = verdicts.decide_alike(change.pk, others, **given)
+    else:
+        together = verdicts.Together(verdicts.decide(change.pk, **given))
+    outcome = together.first
     if not isinstance(outcome, verdicts.Recorded):
         return conflict(request, change, outcome, seen, action, detail, following)
+    words = f"{wording.verdict_sentence(outcome.verdict)} – {change.monitor.name}{_beside(together)}"
     return _answer(
         request,
-        words=f"{wording.verdict_sentence(outcome.verdict)} – {change.monitor.name}",
+        words=words,
         address=following,
-        toast=_toast(request, outcome.verdict, change) if wants_json(request) else "",
+        toast=_toast(request, outcome.verdict, change, words) if wants_json(request) else "",
         position=_position(request, next_id, now) if wants_json(request) else "",
         tag="verdict",
     )
+
+
+def _beside(together: verdicts.Together) -> str:
+    """What became of the other pages with the same change, after a comma; empty without any."""
+    words = ""
+    if together.done:
+        words += ", " + ngettext("and on %(n)s other page", "and on %(n)s other pages", together.done) % {
+            "n": together.done
+        }
+    if together.left:
+        words += ". " + ngettext(
+            "%(n)s page was left alone: it was decided or changed again meanwhile.",
+            "%(n)s pages were left alone: they were decided or changed again meanwhile.",
+            together.left,
+        ) % {"n": together.left}
+    return words
 
 
 def conflict(
@@ -222,12 +244,18 @@ def _undo_last(request: HttpRequest, user: User, now: datetime) -> HttpResponse:
     if verdict is None or verdict.action not in ("approve", "dismiss", "snooze"):
         return _answer(request, words=_("There is nothing to undo."), address=reverse("queue"))
     rules = lessons.learned_from(verdict.change).count()
-    if not verdicts.undo(verdict, actor=user, key=f"u{uuid.uuid4().hex}", now=now):
+    done, missed = verdicts.undo_together(verdict, actor=user, key=f"u{uuid.uuid4().hex}", now=now)
+    if not done:
         words = _("Not undone: the change has moved on since, or a newer one of the same page waits.")
         return _answer(
             request, words=words, address=address_of(verdict.change_id, list_query=wanted.query()), status=200
         )
-    words = _("Undone: %(page)s waits again as before.") % {"page": verdict.change.monitor.name}
+    if done + missed == 1:
+        words = _("Undone: %(page)s waits again as before.") % {"page": verdict.change.monitor.name}
+    else:
+        words = ngettext("%(n)s change is back.", "%(n)s changes are back.", done) % {"n": done}
+    if missed:
+        words += " " + ngettext("%(n)s has moved on since.", "%(n)s have moved on since.", missed) % {"n": missed}
     if rules and verdict.action == "dismiss":
         words += " " + _("What was ignored because of it is looked at again.")
     return _answer(request, words=words, address=address_of(verdict.change_id, list_query=wanted.query()))

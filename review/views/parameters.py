@@ -29,3 +29,14 @@ def moment(text: str) -> datetime | None:
         return found if _EARLIEST <= found <= _LATEST else None
     except (ValueError, OverflowError):
         return None
+
+
+def versions(values: list[str], *, most: int | None = None) -> dict[int, int]:
+    """The changes of a selection with the version that was on screen, the first `most`; a box carries both as "12-3"."""
+    found = {}
+    for value in values[:most]:
+        pk_text, _sep, version_text = value.partition("-")
+        pk, version = whole_number(pk_text), whole_number(version_text, most=MOST_COUNT)
+        if pk is not None and version is not None:
+            found[pk] = version
+    return found

@@ -166,14 +166,17 @@ def queue_page(request: HttpRequest) -> HttpResponse:
     wanted = queue.Filter.read(request.GET.dict())
     changes = queue.changes_in(wanted, user=user, now=now)
     page = keyset.page(
-        queue.for_rows(changes),
+        queue.for_rows(queue.one_of_each(changes, wanted, user=user, now=now)),
         queue.order_of(wanted),
         size=queue.PAGE_SIZE,
         after_cursor=request.GET.get("after", ""),
         before_cursor=request.GET.get("before", ""),
     )
     spoken = preferences_of(request).spoken_marks
-    shown = [rows.row_of(change, now=now, spoken=spoken) for change in page.rows]
+    alike = {} if wanted.same else queue.alike_counts(page.rows, wanted, user=user, now=now)
+    shown = [
+        rows.row_of(change, now=now, spoken=spoken, alike=alike.get(change.edit_hash or "", 0)) for change in page.rows
+    ]
     total = changes[: context.CAPPED].count()
     if not shown and not wanted.narrows and not wanted.view:
         return _nothing_waits(request, user, now)
@@ -192,6 +195,8 @@ def queue_page(request: HttpRequest) -> HttpResponse:
             "rows": shown,
             "wider": [] if shown or not wanted.narrows else _wider(wanted, chips, user, now),
             "total": context.capped(total),
+            "shown_number": sum(row.alike or 1 for row in shown),
+            "clear_same": _address(wanted.without("same")),
             "total_number": total,
             "order_words": queue.ORDER_WORDS[wanted.sort],
             "types": [
@@ -290,25 +295,13 @@ def queue_count(request: HttpRequest) -> JsonResponse:
     )
 
 
-def _selected(values: list[str]) -> dict[int, int]:
-    """The rows of a selection with the version that was on screen; a row's box carries both as "12-3"."""
-    found = {}
-    for value in values:
-        pk_text, _sep, version_text = value.partition("-")
-        pk = parameters.whole_number(pk_text)
-        version = parameters.whole_number(version_text, most=parameters.MOST_COUNT)
-        if pk is not None and version is not None:
-            found[pk] = version
-    return found
-
-
 @require_POST
 @deciding
 def bulk(request: HttpRequest) -> HttpResponse:
     """Dismiss, assign or snooze the selected rows; each is decided apart, and those taken meanwhile are left alone."""
     user, now = cast("User", request.user), timezone.now()
     back = HttpResponseRedirect(_address(queue.Filter.read_query(request.POST.get("in", ""))))
-    seen_versions = _selected(request.POST.getlist("id"))
+    seen_versions = parameters.versions(request.POST.getlist("id"))
     ids = list(seen_versions)
     action, _sep, detail = request.POST.get("do", "").partition(":")
     if action not in ("dismiss", "snooze", "assign"):

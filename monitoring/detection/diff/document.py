@@ -499,3 +499,25 @@ def diff_hash(document: Document) -> str:
     """SHA-256 (64 hex digits) of the document in one canonical spelling; a verdict carries it."""
     canonical = json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
+
+
+_EDITS = frozenset(("reworded", "rewritten", "added", "removed"))
+
+
+def edit_hash(document: Document, *, among: str) -> str | None:
+    """32 hex digits that two changes share when the same blocks lost and gained the same words; None where nobody can tell.
+
+    among: who else it may be the same for, such as a team's id. White space aside, whole blocks count, so that "1" to "2" is
+    not the same everywhere. A document that does not show everything has none: errs towards changes of their own.
+    """
+    if document["simplified"] or document["cut"]:
+        return None
+    edits = [
+        [row["op"], row["surface"], *(" ".join(text_of(row, side).split()) for side in ("old", "new"))]
+        for row in rows_of(document)
+        if row["op"] in _EDITS and not row["left_out"]
+    ]
+    if not edits:
+        return None
+    canonical = json.dumps([among, edits], ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("utf-8")).hexdigest()[:32]
