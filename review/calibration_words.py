@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from monitoring.calibrating.audit import Missed
 from monitoring.models import CalibrationRun
 from review import wording
+from review.selectors.agreement import Quality
+from review.selectors.missing import MissedEach
 
 
 def said(run: CalibrationRun) -> list[str]:
@@ -85,6 +89,31 @@ def percent(share: float) -> str:
     return _("%(n)s %%") % {"n": wording.decimal(100 * share, 0 if share >= 0.1 else 1)}
 
 
+@dataclass(frozen=True, slots=True)
+class MissedLine:
+    """The miss rate of a page type in a few words, and where its calibration is."""
+
+    name: str
+    slug: str
+    words: str
+
+
+def missed_lines(found: MissedEach) -> tuple[str, list[MissedLine]]:
+    """The miss rate at all as a sentence, and each sampled page type's in short; without any sample no types."""
+    lines = [MissedLine(kind.name, kind.slug, _rate(missed)) for kind, missed in found.by_type]
+    return miss_rate(found.at_all), lines if found.at_all.decided else []
+
+
+def _rate(missed: Missed) -> str:
+    if missed.rate is None:
+        return _("not known yet")
+    return _("%(rate)s (%(low)s to %(high)s)") % {
+        "rate": percent(missed.rate),
+        "low": percent(missed.rate_low),
+        "high": percent(missed.rate_high),
+    }
+
+
 def miss_rate(missed: Missed) -> str:
     """The miss rate of the audit sample with its interval, in one sentence."""
     rate = missed.rate
@@ -100,3 +129,29 @@ def miss_rate(missed: Missed) -> str:
         "high": percent(missed.rate_high),
         "n": missed.decided,
     }
+
+
+def pace(found: Quality) -> str:
+    """How long a decision takes, in one sentence."""
+    if found.median_s is None:
+        return _("No decision with a known time in 180 days.")
+    template = ngettext(
+        "%(n)s decision in 180 days; half of them took no longer than %(seconds)s seconds on screen.",
+        "%(n)s decisions in 180 days; half of them took no longer than %(seconds)s seconds on screen.",
+        found.decided,
+    )
+    return template % {"n": found.decided, "seconds": wording.decimal(found.median_s, 1)}
+
+
+def agreement(found: Quality) -> str:
+    """How often second opinions agree, with the interval, in one sentence."""
+    if not found.compared:
+        return _("No second opinion yet. Anybody but who decided gives one on the page of a decided change.")
+    template = ngettext(
+        "%(agreed)s of %(n)s second opinion agrees with the verdict (95%% interval of the share %(low)s to %(high)s).",
+        "%(agreed)s of %(n)s second opinions agree with the verdict (95%% interval of the share %(low)s to %(high)s).",
+        found.compared,
+    )
+    return template % {
+        "agreed": found.agreed, "n": found.compared, "low": percent(found.low), "high": percent(found.high),
+    }  # fmt: skip

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 
-from monitoring.calibrating.audit import Missed, Stratum, missed
 from monitoring.calibrating.evidence import SHORT_WORDS, Sample
 from monitoring.calibrating.whatif import Stored, WhatIf, what_if
-from monitoring.models import Change, Check, Monitor, Outcome, PageType
+from monitoring.models import Change, Check, Monitor, Outcome
 from review.models import Verdict
 
 if TYPE_CHECKING:
@@ -140,38 +139,3 @@ def effect(found: Learned, *, cut: float, threshold: int) -> WhatIf:
         noise=found.stored,
         noise_weeks=found.noise_days / 7,
     )
-
-
-def missed_by(user: User | None, *, now: datetime, page_type: PageType | None = None, days: int = 90) -> Missed:
-    """How many changes were missed in the last days and what share of all that is, as the audit sample tells.
-
-    A page type is a population of its own; where its share was changed, each share is.
-    """
-    monitors = Monitor.objects.filter(is_sample=False)
-    if user is not None:
-        monitors = Monitor.objects.visible_to(user).filter(is_sample=False)
-    if page_type is not None:
-        monitors = monitors.filter(page_type=page_type)
-    changes = Change.objects.filter(monitor__in=monitors.values("pk"), opened_at__gte=now - timedelta(days=days))
-    audits = changes.filter(kind=Change.Kind.AUDIT, sample_share__gt=0)
-    by = ("monitor__page_type", "sample_share")
-    sampling = PageType.objects.filter(audit_share__gt=0, monitors__in=monitors.values("pk"))
-    sampled = dict.fromkeys(sampling.values_list("pk", "audit_share"), 0)  # where nothing came yet too
-    sampled |= {(kind, share): n for kind, share, n in audits.values_list(*by).annotate(n=Count("pk")).order_by()}
-    standing = Verdict.objects.filter(undone_by__isnull=True, calibrates=True, change__in=audits.values("pk"))
-    decided = standing.filter(action__in=["approve", "dismiss"]).order_by()
-    counts: dict[tuple[int, float], dict[str, int]] = {}
-    grouped = decided.values_list("change__monitor__page_type", "change__sample_share", "action")
-    for kind, share, action, count in grouped.annotate(n=Count("change", distinct=True)):
-        counts.setdefault((kind, share), {})[action] = count
-    strata = [
-        Stratum(
-            share=key[1],
-            sampled=count,
-            decided=sum(counts.get(key, {}).values()),
-            approved=counts.get(key, {}).get("approve", 0),
-        )
-        for key, count in sampled.items()
-    ]
-    found = changes.filter(state=Change.State.APPROVED, kind=Change.Kind.CONTENT).count()
-    return missed(strata, found=found)

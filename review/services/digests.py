@@ -27,7 +27,9 @@ from monitoring.detection.diff import first_places
 from monitoring.models import Change, Check, Monitor, MonitorState, Outcome
 from monitoring.services import outbox
 from review import alarms
+from review.calibration_words import MissedLine, missed_lines
 from review.models import Digest, DigestSubscription, Verdict
+from review.selectors import missing
 
 SHOWN = 3
 NAMED = 8
@@ -76,6 +78,7 @@ class Facts:
     answered: int
     monitors: int
     promises: list[str] = field(default_factory=list)
+    missed: tuple[str, list[MissedLine]] = ("", [])
 
     @property
     def has_news(self) -> bool:
@@ -193,6 +196,7 @@ def gather(user: User, *, now: datetime, since: datetime) -> Facts:
         checks=total,
         answered=total - by_outcome.get(Outcome.ERROR, 0) - by_outcome.get(Outcome.BLOCKED, 0),
         monitors=monitors.filter(enabled=True).count(),
+        missed=missed_lines(missing.missed_each(user, now=now)),
         promises=[alarms.sentence(one) for one in alarms.open_alarms(user)],
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from django.contrib import messages
@@ -17,7 +18,8 @@ from monitoring.calibrating.proposal import ENOUGH
 from monitoring.models import CalibrationRun, Change, Monitor, PageType
 from monitoring.services import calibrate
 from review import calibration_words, charts, roles, wording
-from review.selectors import learning
+from review.models import Verdict
+from review.selectors import agreement, learning, missing
 from review.services import calibrating as calibrating_service
 from review.views import parameters
 from review.views.access import calibrating
@@ -66,6 +68,20 @@ def _asked(run: CalibrationRun, user: User) -> list[Change]:
     return list(Change.objects.visible_to(user).filter(pk__in=keys).select_related("monitor")[:MOST_NAMED])
 
 
+def _quality(page_type: PageType, *, user: User, now: datetime) -> dict[str, Any]:
+    """How sure verdicts are, in words; the changes on which two people differ."""
+    found = agreement.quality(page_type, user=user, now=now)
+    told = {str(Verdict.Action.APPROVE): _("approve"), str(Verdict.Action.DISMISS): _("dismiss")}
+    return {
+        "pace": calibration_words.pace(found),
+        "agreed": calibration_words.agreement(found),
+        "disagreements": [
+            {"change": one.change, "at": one.at, "verdict": told[one.verdict], "opinion": told.get(one.opinion, "?")}
+            for one in found.disagreements
+        ],
+    }
+
+
 @require_GET
 def calibration_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Three histograms of scores on one axis, the cut now and proposed, and what each cut would have done."""
@@ -111,7 +127,8 @@ def calibration_page(request: HttpRequest, slug: str) -> HttpResponse:
             "run": run,
             "said": calibration_words.said(run) if run else [],
             "asked": _asked(run, user) if run else [],
-            "missed": calibration_words.miss_rate(learning.missed_by(user, now=now, page_type=page_type)),
+            "missed": calibration_words.miss_rate(missing.missed_by(user, now=now, page_type=page_type)),
+            **_quality(page_type, user=user, now=now),
             "applied": list(
                 page_type.calibration_runs.filter(
                     state__in=[CalibrationRun.State.APPLIED, CalibrationRun.State.REVERTED]

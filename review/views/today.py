@@ -14,9 +14,9 @@ from django.views.decorators.http import require_GET
 from monitoring.models import CalibrationRun, Change, Monitor
 from monitoring.sample import workspace
 from monitoring.services import lessons
-from review import alarms, promises, roles, rows, standing
+from review import alarms, calibration_words, promises, roles, rows, standing
 from review.middleware import preferences_of
-from review.selectors import queue, watch
+from review.selectors import missing, queue, watch
 from review.views import moments
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def today(request: HttpRequest) -> HttpResponse:
             ),
             "lapsing": list(lessons.to_confirm(Monitor.objects.visible_to(user), now=now)[:5]),
             "now": now,
+            "missed": calibration_words.missed_lines(missing.missed_each(user, now=now)),
             "noise_address": reverse("queue") + "?kind=noise",
             "sample": roles.may_configure(user) and workspace.started_at() is not None,
         },

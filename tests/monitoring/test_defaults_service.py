@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from monitoring.models import PageType, Team, Vantage
-from monitoring.services.defaults import KINDS, Kind, ensure_defaults
+from monitoring.services.defaults import AUDIT_SHARE, KINDS, Kind, ensure_defaults
 from monitoring.services.vetting import check_field
 
 pytestmark = pytest.mark.django_db
@@ -17,6 +17,16 @@ def test_a_new_installation_gets_team_vantage_and_page_types() -> None:
     assert Team.objects.count() == 1
     assert Vantage.objects.count() == 1
     assert set(PageType.objects.values_list("slug", flat=True)) == {kind.slug for kind in KINDS}
+
+
+def test_shipped_page_types_sample_their_noise_and_a_share_that_is_set_stays() -> None:
+    ensure_defaults()
+    PageType.objects.filter(slug="terms").update(audit_share=0.0)
+
+    ensure_defaults()
+
+    assert PageType.objects.get(slug="terms").audit_share == 0.0
+    assert set(PageType.objects.exclude(slug="terms").values_list("audit_share", flat=True)) == {AUDIT_SHARE}
 
 
 def test_a_second_run_makes_nothing() -> None:

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from monitoring.models import CalibrationRun, Change, PageType
 from review.models import Verdict
-from review.selectors import learning
+from review.selectors import learning, missing
 from review.services import calibrating, verdicts
 from review.services.verdicts import Seen
 from tests.factories import NOW, make_change, make_monitor, make_page_type, make_team, make_user
@@ -194,10 +194,36 @@ def test_the_miss_rate_comes_from_the_audit_sample(analyst: User) -> None:
     for _ in range(30):
         decide(judged(0.9), analyst)
 
-    found = learning.missed_by(analyst, now=NOW + timedelta(days=1), page_type=make_page_type())
+    found = missing.missed_by(analyst, now=NOW + timedelta(days=1), page_type=make_page_type())
 
     assert found.decided == 10
     assert found.total == pytest.approx(20)  # one of the ten decided, ten wait, one in ten was taken
     assert found.rate == pytest.approx(0.4)
     assert found.rate_low < 0.1 < found.rate_high
-    assert learning.missed_by(make_user("olga", team=make_team("Elsewhere")), now=NOW).rate is None
+    assert missing.missed_by(make_user("olga", team=make_team("Elsewhere")), now=NOW).rate is None
+
+
+def test_what_is_missed_stands_on_today_by_page_type(analyst: User, sign_in: SignIn, time_machine: Any) -> None:
+    time_machine.move_to(NOW + timedelta(hours=1))
+    terms = make_page_type("terms", audit_share=0.5)
+    make_monitor(page_type=terms)
+    for action in ("approve", "dismiss"):
+        decide(judged(0.2, kind=Change.Kind.AUDIT, sample_share=0.1), analyst, action)
+
+    page = sign_in(analyst).get(reverse("today")).content.decode()
+
+    assert "of changes were missed in 90 days (95% interval" in page
+    assert f'<a href="/calibration/{terms.slug}/">Terms</a>' in page
+    assert "not known yet" in page
+
+
+def test_each_page_type_has_its_own_rate_in_as_many_statements(
+    analyst: User, django_assert_max_num_queries: Any
+) -> None:
+    for slug in ("terms", "privacy-policy", "product-page"):
+        make_monitor(page_type=make_page_type(slug, audit_share=0.1))
+
+    with django_assert_max_num_queries(5):
+        found = missing.missed_each(analyst, now=NOW)
+
+    assert [kind.slug for kind, _missed in found.by_type] == ["privacy-policy", "product-page", "terms"]
