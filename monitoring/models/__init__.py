@@ -1,7 +1,7 @@
 """The machine side's tables, one noun a file."""
 
 from monitoring.models.calibration import CalibrationRun
-from monitoring.models.change import Change, FieldChange
+from monitoring.models.change import Change, EarlierDiff, FieldChange
 from monitoring.models.check import Check, Outcome
 from monitoring.models.comparison import VantageComparison
 from monitoring.models.forecast import ForecastBin, Prior
@@ -37,6 +37,7 @@ __all__ = [
     "Check",
     "Counts",
     "DocumentKind",
+    "EarlierDiff",
     "FieldChange",
     "FieldRule",
     "FoldMark",

@@ -134,6 +134,27 @@ class Change(models.Model):
         return reverse("change", args=[self.pk])
 
 
+class EarlierDiff(models.Model):
+    """What a waiting change showed before a newer capture folded into it: from the same prior text to an earlier capture."""
+
+    change = models.ForeignKey(Change, on_delete=models.CASCADE, related_name="earlier_diffs")
+    version = models.PositiveIntegerField()  # of the change, as it showed this
+    seen_at = models.DateTimeField(_("last seen"))
+    diff = models.JSONField(default=dict)
+    added = models.PositiveIntegerField(default=0)
+    removed = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ["-version"]
+        constraints = [
+            # those of a change, the newest first: WHERE change ORDER BY version DESC
+            models.UniqueConstraint(fields=["change", "version"], name="earlier_diff_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"change {self.change_id} at version {self.version}"
+
+
 class FieldChange(models.Model):
     """One value that changed: a row of the dataset."""
 

@@ -24,6 +24,7 @@ from monitoring.fetching.capture import Capture
 from monitoring.models import (
     Change,
     Check,
+    EarlierDiff,
     FieldChange,
     Monitor,
     MonitorMemory,
@@ -564,6 +565,7 @@ def _fold(waiting: Change, finding: Finding, check: Check, snapshot: Snapshot | 
         values["flags"] = sorted({*values["flags"], "returned"})
         values["reasons"] = [*waiting.reasons, _RETURNED][:CHECK_REASONS]
     else:
+        _keep_diff(waiting)
         values |= _shown(finding, fold.diff if fold else finding.diff, waiting.monitor) | {
             "new": snapshot,
             "check_row": check,
@@ -576,6 +578,25 @@ def _fold(waiting: Change, finding: Finding, check: Check, snapshot: Snapshot | 
     Change.objects.filter(pk=waiting.pk).update(**values)
     waiting.refresh_from_db()
     return waiting
+
+
+EARLIER_DIFFS = 5  # kept beside the newest
+
+
+def _keep_diff(waiting: Change) -> None:
+    """Keep what the change showed until now beside what it will show; of many the newest."""
+    if not waiting.diff:
+        return
+    EarlierDiff.objects.create(
+        change=waiting,
+        version=waiting.version,
+        seen_at=waiting.updated_at,
+        diff=waiting.diff,
+        added=waiting.added,
+        removed=waiting.removed,
+    )
+    kept = list(waiting.earlier_diffs.values_list("pk", flat=True)[:EARLIER_DIFFS])
+    waiting.earlier_diffs.exclude(pk__in=kept).delete()
 
 
 _RETURNED = {"code": "returned", "text": "The page shows the prior text again.", "data": {}}

@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from monitoring import storage
-from monitoring.models import Change, Monitor, Snapshot
+from monitoring.models import Change, EarlierDiff, Monitor, Snapshot
 from monitoring.services import lessons
 from review import explaining, field_words, frames, key_terms, rendering, roles, rows, sentences, warc, wording
 from review.middleware import preferences_of
@@ -227,6 +227,44 @@ def _looking(request: HttpRequest, change: Change, now: datetime) -> dict[str, A
     }
 
 
+def _steps(request: HttpRequest, change: Change, list_query: str) -> tuple[list[dict[str, Any]], EarlierDiff | None]:
+    """The diffs of a change that newer captures folded into, newest first, and the earlier one that was asked for."""
+    if not change.folded:
+        return [], None
+    earlier = list(change.earlier_diffs.defer("diff"))
+    asked = request.GET.get("step", "")
+    step = change.earlier_diffs.filter(pk__in=[one.pk for one in earlier if str(one.pk) == asked]).first()
+    now = {"at": change.updated_at, "added": change.added, "removed": change.removed, "newest": True}
+    rows = [now | {"address": address_of(change.pk, list_query=list_query), "current": step is None}]
+    rows += [
+        {
+            "at": one.seen_at,
+            "added": one.added,
+            "removed": one.removed,
+            "newest": False,
+            "address": f"{reverse('change', args=[change.pk])}?{urlencode({'step': one.pk, 'in': list_query})}",
+            "current": step is not None and step.pk == one.pk,
+        }
+        for one in earlier
+    ]
+    return rows, step
+
+
+def _since_approved(change: Change) -> str:
+    """Where the new capture is compared with the last approved text, if the prior text is another; else empty."""
+    last = (
+        Change.objects.filter(
+            monitor=change.monitor_id, state=Change.State.APPROVED, new__isnull=False, opened_at__lt=change.opened_at
+        )
+        .order_by("-opened_at")
+        .values_list("new", flat=True)
+        .first()
+    )
+    if last is None or last == change.prior_id or change.new_id is None:
+        return ""
+    return f"{reverse('compare', args=[change.monitor_id])}?old={last}&new={change.new_id}"
+
+
 def _links(document: dict[str, Any]) -> list[dict[str, str]]:
     """Link targets that changed, as old and new."""
     return [
@@ -246,15 +284,19 @@ def change_page(request: HttpRequest, pk: int) -> HttpResponse:
     list_query = wanted.query()
     rendered = change.new is not None
     view = _view_of(request, change, rendered=rendered)
+    steps, step = _steps(request, change, list_query)
+    if step is not None:  # read only: a verdict is about the newest diff
+        change.diff, change.added, change.removed = step.diff, step.added, step.removed
+        view = "split"
     document: dict[str, Any] = change.diff if isinstance(change.diff, dict) else {}
     preferences = preferences_of(request)
     everything = request.GET.get("all") == "1"
     terms = _terms_of(change)
     printed, cut_short = "", False
-    decider = roles.may_decide(request.user)
+    decider = roles.may_decide(request.user) and step is None
     extras = rendering.Extras(
         key_terms.pattern_of(terms),
-        f"?d={change.diff_hash[:12]}",
+        f"?d={change.diff_hash[:12]}" if step is None else "",
         ignorable=decider and change.kind == Change.Kind.CONTENT and change.state != Change.State.APPROVED,
     )
     with rendering.printing(extras):
@@ -312,6 +354,9 @@ def change_page(request: HttpRequest, pk: int) -> HttpResponse:
         "may_set_terms": roles.may_calibrate(request.user),
         **_looking(request, change, now),
         "alike": queue.alike(change, user=cast("User", request.user)) if decider else [],
+        "steps": steps,
+        "step": step,
+        "approved_address": _since_approved(change),
         "most_alike": queue.MOST_ALIKE,
         "decider": decider,
         "learned": list(lessons.learned_from(change)[:5]) if change.state == Change.State.DISMISSED else [],

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from monitoring import storage
 from monitoring.models import Change, Check, Monitor, MonitorMemory, MonitorState, Payload, Snapshot
-from monitoring.services import changes, memories, monitors
+from monitoring.services import changes, memories, monitors, record
 from tests.factories import make_page_type, make_user
 from tests.monitoring.conftest import later, visit
 from tests.monitoring.site import LocalSite
@@ -343,6 +343,32 @@ def test_a_newer_change_folds_into_the_one_that_waits(watch: Watch, site: LocalS
     assert change.diff_hash != first.diff_hash
     assert first.new is not None
     assert Snapshot.objects.filter(pk=first.new.pk).exists()
+
+
+def test_what_a_change_showed_before_a_fold_is_kept_beside_it(watch: Watch, site: LocalSite) -> None:
+    monitor = watch("/a", page())
+    visit(monitor)
+    site.put("/a", page(clauses=CLAUSES[1:]))
+    visit(monitor)
+    first = Change.objects.get()
+    site.put("/a", page(clauses=CLAUSES[2:]))
+
+    visit(monitor)
+
+    earlier = first.earlier_diffs.get()
+    assert (earlier.version, earlier.diff, earlier.removed) == (1, first.diff, first.removed)
+
+
+def test_of_many_folds_the_newest_diffs_are_kept(watch: Watch, site: LocalSite) -> None:
+    monitor = watch("/a", page())
+    for number in range(record.EARLIER_DIFFS + 3):
+        visit(monitor)
+        site.put("/a", page(clauses=[*CLAUSES, f"Annex {number} is part of this notice and binds both of us."]))
+    visit(monitor)
+
+    change = Change.objects.get()
+    assert [one.version for one in change.earlier_diffs.all()] == list(range(change.version - 1, 2, -1))
+    assert change.earlier_diffs.count() == record.EARLIER_DIFFS
 
 
 def test_a_page_back_at_its_prior_text_keeps_the_evidence_in_one_item(watch: Watch, site: LocalSite) -> None:
