@@ -31,6 +31,7 @@ class AddIndexInBackground(AddIndex):
         if schema_editor.connection.vendor != "postgresql":
             if self.index.name not in _indexes(schema_editor, model):
                 schema_editor.add_index(model, self.index)
+                _analyse(schema_editor, self.index.name)
             return
         with _patient(schema_editor):
             if (is_valid := _is_valid(schema_editor, self.index.name)) is False:
@@ -43,6 +44,14 @@ class AddIndexInBackground(AddIndex):
     ) -> None:
         """Drop the index."""
         _drop(self.index, app_label, self.model_name, schema_editor, from_state)
+
+
+def _analyse(schema_editor: BaseDatabaseSchemaEditor, name: str) -> None:
+    """Tell SQLite what is in a new index where it knows that of the others: one it knows nothing of, it does not use."""
+    with schema_editor.connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM sqlite_master WHERE name = 'sqlite_stat1'")
+        if cursor.fetchone()[0]:
+            cursor.execute(f"ANALYZE {schema_editor.quote_name(name)}")
 
 
 class RemoveIndexInBackground(RemoveIndex):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -20,6 +21,7 @@ from monitoring.models import (
     Change,
     Check,
     FieldChange,
+    FieldRule,
     OutboxMessage,
     Payload,
     SettingChange,
@@ -72,6 +74,33 @@ class MonitorTeamFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         chosen = as_id(self.value())
         return queryset if chosen is None else queryset.filter(monitor__team=chosen)
+
+
+class GivenFilter(admin.SimpleListFilter):
+    """By one of the values a column can have, where Django's own reads the whole table for those it has."""
+
+    given: ClassVar[Sequence[tuple[str, Any]]] = ()  # Any: a text or a translation
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Sequence[tuple[str, Any]]:
+        return self.given
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        known = dict(self.given)
+        return queryset.filter(**{str(self.parameter_name): value}) if (value := self.value()) in known else queryset
+
+
+class PriorityFilter(GivenFilter):
+    """By priority."""
+
+    title, parameter_name = _("priority"), "priority"
+    given: ClassVar = [(str(priority), str(priority)) for priority in range(4)]
+
+
+class TypeFilter(GivenFilter):
+    """By the type of a field's value."""
+
+    title, parameter_name = _("type"), "type"
+    given: ClassVar = FieldRule.Type.choices
 
 
 class OfMonitor[M: (Check, Snapshot, Change, FieldChange)](Evidence[M], TeamScoped[M]):
@@ -156,6 +185,7 @@ class SnapshotAdmin(Holds, OfMonitor[Snapshot]):
 
     list_display = ["monitor", "role", "taken_at", "status", "title", "is_baseline", "legal_hold"]
     list_filter = ["role", MonitorTeamFilter, "rendered", "legal_hold", "taken_at"]
+    ordering = ["-pk"]
     search_fields = ["monitor__name", "url", "title"]
     exclude = ["region_path", "screenshot", "thumbnail", "picture"]
     readonly_fields = ["is_baseline", "shot"]
@@ -203,7 +233,8 @@ class ChangeAdmin(OfMonitor[Change]):
         "places",
         "folded",
     ]
-    list_filter = ["state", "kind", MonitorTeamFilter, "priority", "opened_at"]
+    list_filter = ["state", "kind", MonitorTeamFilter, PriorityFilter, "opened_at"]
+    ordering = ["-pk"]  # the newest first, without sorting them all
     search_fields = ["monitor__name", "monitor__url"]
     fieldsets = [
         (None, {"fields": ["monitor", "kind", "state", "version", "opened_at", "updated_at", "closed_at", "snoozed_until"]}),
@@ -222,7 +253,7 @@ class FieldChangeAdmin(OfMonitor[FieldChange]):
     """Values that changed: the rows of the dataset."""
 
     list_display = ["monitor", "name", "state", "text", "important", "at"]
-    list_filter = ["state", MonitorTeamFilter, "important", "type", "at"]
+    list_filter = ["state", MonitorTeamFilter, "important", TypeFilter, "at"]
     search_fields = ["monitor__name", "name", "text"]
 
 

@@ -106,7 +106,13 @@ class Change(models.Model):
             ),
         ]
         indexes = [
-            # the queue: WHERE state = open ORDER BY priority DESC, opened_at, id
+            # the queue: WHERE state = open AND hold IS NULL ORDER BY priority DESC, opened_at, id; its views are counted from
+            # the index alone. The one below serves the release before.
+            models.Index(
+                fields=["-priority", "opened_at", "id", "kind"],
+                name="change_waiting",
+                condition=models.Q(state="open", hold__isnull=True),
+            ),
             models.Index(
                 fields=["-priority", "opened_at", "id"], name="change_queue", condition=models.Q(state="open")
             ),

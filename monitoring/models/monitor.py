@@ -278,6 +278,8 @@ class Monitor(models.Model):
             ),
             # rates to be folded again: WHERE rate_stale
             models.Index(fields=["id"], name="monitor_rate_stale", condition=models.Q(rate_stale=True)),
+            # the sample's pages, of which there are few: WHERE is_sample
+            models.Index(fields=["created_at"], name="monitor_of_sample", condition=models.Q(is_sample=True)),
             # who is to be told that a page can't be read: WHERE fail_no >= .. AND enabled
             models.Index(fields=["fail_no"], name="monitor_failing", condition=models.Q(fail_no__gt=0)),
         ]

@@ -355,7 +355,7 @@ def view_counts(*, user: User, now: datetime) -> dict[str, int]:
     return counts_of({view: Filter(view=view) for view in VIEWS}, user=user, now=now)
 
 
-TYPES_LOOKED_AT = 5_000  # waiting changes that the counts by page type look at; with more they say "and more"
+TYPES_LOOKED_AT = 1_000  # waiting changes that the counts by page type look at; with more they say "and more"
 
 
 def type_counts(*, user: User) -> list[tuple[int, str, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ DAYS = 30
 COUNTED = 10_000  # counting stops here: an exact large number costs more than it says
 SHOWN = 12
 FEW, PAGE = 200, 25  # up to so many sites are shown at once; of more, so many a page
+LOOKED_AT = 1_000  # pages of each bad state, to find the worst of many sites
+UNREADABLE = tuple(state for state in TROUBLED if state != MonitorState.UNREAD)
 SILENT_AFTER = timedelta(days=21)
 SILENT_CHECKS = 20
 # The worst kind of a day is what its cell shows: a page that can't be read looks like one that did not change.
@@ -92,20 +95,18 @@ def weeks(*, user: User, now: datetime) -> list[Week]:
         until, since = now - timedelta(days=7 * index), now - timedelta(days=7 * (index + 1))
         changes = Change.objects.visible_to(user)
         opened = changes.filter(opened_at__gte=since, opened_at__lt=until).count()  # a week of the index
-        counts = dict(
-            of_visible(
-                Verdict.objects.filter(
-                    at__gte=since, at__lt=until, action__in=["approve", "dismiss"], undone_by__isnull=True
-                ),
-                user,
-                "change__monitor",
-            )
-            .values_list("action")
-            .annotate(n=Count("pk"))
-            .order_by()
-        )
-        found.append(Week(opened, counts.get("approve", 0), counts.get("dismiss", 0)))
+        given = _by_action("action", user, at__gte=since, at__lt=until)
+        # Few are taken back; to ask of each whether it was takes longer than to count those.
+        undone = _by_action("undoes__action", user, undoes__at__gte=since, undoes__at__lt=until)
+        approved, dismissed = (given.get(action, 0) - undone.get(action, 0) for action in ("approve", "dismiss"))
+        found.append(Week(opened, approved, dismissed))
     return found
+
+
+def _by_action(column: str, user: User, **which: object) -> dict[str, int]:
+    """How many verdicts there are of each action."""
+    verdicts = of_visible(Verdict.objects.filter(**which), user, "change__monitor")
+    return dict(verdicts.values_list(column).annotate(n=Count("pk")).order_by())
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +144,11 @@ def sites(
         return _lines(monitors.filter(site__in=found), now), None
     worst: list[int] = []
     if after is None:
-        bad = monitors.filter(enabled=True, state__in=TROUBLED).exclude(state=MonitorState.UNREAD).order_by()
-        worst = list(bad.values_list("site", flat=True).annotate(n=Count("pk")).order_by("-n", "site")[:PAGE])
+        # Of each state those that have been in it longest, by its index: all of them are too many to count at each look.
+        bad = monitors.filter(enabled=True).order_by("state_since", "pk")
+        longest = [bad.filter(state=state).values_list("site", flat=True)[:LOOKED_AT] for state in UNREADABLE]
+        pages = Counter(site for kind in longest for site in kind)
+        worst = sorted(pages, key=lambda site: (-pages[site], site))[:PAGE]
     room = PAGE - len(worst)
     rows = keyset_after(theirs, BY_NAME, after) if after else theirs
     named = list(rows[: room + 1])

@@ -117,7 +117,8 @@ def measure(times: int, *, username: str = "boss", only: str = "", most_s: float
             continue  # not in this version
         if status in (302, 403) and username != "boss":
             continue  # not for this person
-        assert status == 200, f"{address}: {status}"
+        is_told = address == "/health/ready" and status == 503  # nobody works here, and it says so
+        assert status == 200 or is_told, f"{address}: {status}"
         ends = time.perf_counter() + most_s
         while len(timed.ms) < times and (time.perf_counter() < ends or len(timed.ms) < 3):
             began = time.perf_counter()
