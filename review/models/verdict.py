@@ -63,6 +63,9 @@ class Verdict(models.Model):
             models.Index(fields=["-at", "-id"], name="verdict_log"),
             # a person's own log, and what they decided today
             models.Index(fields=["actor", "-at", "-id"], name="verdict_log_of_actor"),
+            # the log of one decision or one reason, which may be rare: WHERE action (or reason) ORDER BY at DESC, id DESC
+            models.Index(fields=["action", "-at", "-id"], name="verdict_log_of_action"),
+            models.Index(fields=["reason", "-at", "-id"], name="verdict_log_of_reason"),
             # what a person did last, for undo: WHERE actor ORDER BY id DESC
             models.Index(fields=["actor", "-id"], name="verdict_of_actor"),
             # what took a verdict back: undoes = id. Of most nothing did, and SQLite's statistics of the full index mislead it.

@@ -24,7 +24,7 @@ from django.views.decorators.http import require_GET
 from monitoring import storage
 from monitoring.models import Change, EarlierDiff, Monitor, Snapshot
 from monitoring.services import lessons
-from review import explaining, field_words, frames, key_terms, rendering, roles, rows, sentences, warc, wording
+from review import explaining, field_words, frames, key_terms, quoting, rendering, roles, rows, sentences, warc, wording
 from review.middleware import preferences_of
 from review.models import KeyTerms, Verdict
 from review.selectors import history, queue
@@ -218,7 +218,7 @@ def _looking(request: HttpRequest, change: Change, now: datetime) -> dict[str, A
         last = presence.arrive(user, change, now=now)
     asked = request.GET.get("d", "")
     return {
-        "permalink": places.permalink(change),
+        "permalink": quoting.permalink(change),
         "printed_at": now,
         "here": places.presence_words(user, change),
         "last_seen": last.at if last else None,

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import re
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlencode
 
@@ -17,7 +14,7 @@ from django.views.decorators.http import require_GET
 
 from monitoring.models import FieldChange, Monitor
 from monitoring.models.monitor import of_visible
-from review import dataset, wording
+from review import dataset, spreadsheet, wording
 from review.selectors import dataset as selected
 from review.selectors import keyset
 from review.views import parameters, spans
@@ -25,25 +22,7 @@ from review.views import parameters, spans
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
-CSV_ROWS = 100_000
-# A spreadsheet takes text that starts with one of these for a formula; the full-width forms are folded by some.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-_LEADING = re.compile(r"\A[\s\x00-\x20\x7f-\xa0\u200b-\u200f\u2060\ufeff]+")
 COLUMNS = ["when", "page", "address", "field", "type", "state", "old", "new", "important"]
-
-
-def safe_cell(text: str) -> str:
-    """Text that no spreadsheet runs: an apostrophe before what could start a formula, also behind leading blanks."""
-    shown = _LEADING.sub("", text)
-    return f"'{text}" if text.startswith(FORMULA_STARTS) or shown.startswith(FORMULA_STARTS) else text
-
-
-class _Echo:
-    """A file that hands back what is written to it."""
-
-    def write(self, value: str) -> str:
-        """The row as csv wrote it."""
-        return value
 
 
 def _found(request: HttpRequest) -> tuple[QuerySet[FieldChange], dict[str, str]]:
@@ -112,23 +91,9 @@ def _cells(row: FieldChange) -> list[str]:
     ]
 
 
-def csv_response(filename: str, columns: list[str], rows: Iterable[list[str]]) -> StreamingHttpResponse:
-    """Rows of cells as CSV (RFC 4180, UTF-8 with a byte order mark), safe to open in a spreadsheet."""
-
-    def lines() -> Iterator[str]:
-        writer = csv.writer(_Echo(), lineterminator="\r\n")
-        yield "\ufeff" + writer.writerow(columns)
-        for row in rows:
-            yield writer.writerow([safe_cell(cell) for cell in row])
-
-    response = StreamingHttpResponse(lines(), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{filename}"'
-    return response
-
-
 @require_GET
 def field_csv(request: HttpRequest) -> StreamingHttpResponse:
     """The same rows as CSV."""
     found, _kept = _found(request)
-    rows = keyset.walk(found, selected.NEWEST, most=CSV_ROWS)
-    return csv_response("tideline-fields.csv", COLUMNS, map(_cells, rows))
+    rows = keyset.walk(found, selected.NEWEST, most=spreadsheet.MOST_ROWS)
+    return spreadsheet.download("tideline-fields.csv", COLUMNS, map(_cells, rows))

@@ -14,11 +14,10 @@ from django.views.decorators.http import require_GET
 
 from monitoring import storage
 from monitoring.models import Check, Snapshot
-from review import warc
+from review import spreadsheet, warc
 from review.selectors import history, keyset
 from review.views.access import monitor_or_404
 from review.views.change import snapshot_facts
-from review.views.fields import csv_response
 
 NEWEST = keyset.Order(("-check_no",))
 MOST_CHECKS = 100_000
@@ -36,7 +35,7 @@ def checks_csv(request: HttpRequest, pk: int) -> StreamingHttpResponse:
         "check_no", "started_at", "outcome", "reason", "status", "duration_ms", "size_bytes", "distance", "threshold",
         "score", "cut",
     )  # fmt: skip
-    return csv_response(f"tideline-checks-{pk}.csv", COLUMNS, _cells(rows))
+    return spreadsheet.download(f"tideline-checks-{pk}.csv", COLUMNS, _cells(rows))
 
 
 def _cells(rows: QuerySet[Check]) -> Iterator[list[str]]:

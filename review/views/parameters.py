@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
+from django.utils.dateparse import parse_date, parse_datetime
 
 MOST_ID = 2**63 - 1  # a BIGINT, in both databases
 MOST_COUNT = 2**31 - 1
@@ -40,3 +40,12 @@ def versions(values: list[str], *, most: int | None = None) -> dict[int, int]:
         if pk is not None and version is not None:
             found[pk] = version
     return found
+
+
+def day(text: str) -> date | None:
+    """A day in ISO 8601 within the years that databases can compare."""
+    try:
+        found = parse_date(text) if len(text) <= 10 else None
+    except ValueError:
+        return None
+    return found if found is not None and _EARLIEST.date() < found < _LATEST.date() else None

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
-from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from monitoring.detection.diff import rows_at
 from monitoring.models import Change, Snapshot
-from review import rendering, roles, wording
+from review import quoting, roles, wording
 from review.models import KeyTerms
 from review.services import presence, verdicts
 from review.templatetags.tideline import when
@@ -66,23 +63,6 @@ def _moved_on(change: Change, request: HttpRequest, user: User) -> str:
 # --- a place as a quotation ------------------------------------------------------------------------------------
 
 
-def permalink(change: Change, place: int = 0) -> str:
-    """The address of a change, or of a place in it, as it reads now."""
-    address = f"{settings.APP_ORIGIN}{reverse('change', args=[change.pk])}"
-    return f"{address}?d={change.diff_hash[:12]}#p{place}" if place else address
-
-
-def _side(blocks: list[dict[str, Any]], side: str) -> str:
-    texts = []
-    for block in blocks:
-        if block.get("op") == "rewritten":
-            segments = block.get("before" if side == "-" else "after", [])
-            texts.append("".join(str(segment[1]) for segment in segments))
-        else:
-            texts.append(rendering.plain(block.get("segments", []), side))
-    return "\n".join(text for text in texts if text.strip())
-
-
 def _dated(label: str, snapshot: Snapshot | None, text: str) -> str:
     moment = f" ({when(snapshot.taken_at)} {timezone.localtime(snapshot.taken_at):%Z})" if snapshot else ""
     return f"{label}{moment}:\n“{text}”" if text else f"{label}{moment}: –"
@@ -92,15 +72,15 @@ def _dated(label: str, snapshot: Snapshot | None, text: str) -> str:
 def quote(request: HttpRequest, pk: int, place: int) -> HttpResponse:
     """A place as plain text with source and time, to be pasted into a report."""
     change = change_or_404(request, pk)
-    blocks = rows_at(change.diff if isinstance(change.diff, dict) else {}, place)
-    if not blocks:
+    found = quoting.quotation(change, place)
+    if found is None:
         raise Http404("no such place")
     monitor = change.monitor
     parts = [
-        _dated(_("Before"), change.prior, _side(blocks, "-")),
-        _dated(_("After"), change.new, _side(blocks, "+")),
+        _dated(_("Before"), change.prior, found.before),
+        _dated(_("After"), change.new, found.after),
         f"{monitor.name}, {monitor.site.name}\n{(change.new or change.prior).final_url or monitor.url}\n"
-        f"{permalink(change, place)}",
+        f"{quoting.permalink(change, place)}",
     ]
     return HttpResponse("\n\n".join(parts) + "\n", content_type="text/plain; charset=utf-8")
 

@@ -51,6 +51,7 @@ PAGES = {
     "overdue": "/fleet/overdue/",
     "calibration": "/calibration/privacy-policy/",
     "verdicts": "/verdicts/",
+    "verdict-report": "/verdicts/report/",
     "fields": "/fields/",
     "fields-of-page": "/fields/?monitor=12",
     "field": "/fields/?monitor=12&name=price",

@@ -26,7 +26,7 @@ from monitoring.models import Change, FieldChange, FieldRule, Monitor, OutboxMes
 from monitoring.services import outbox
 from review.models import DigestSubscription
 from review.services import digests
-from review.views.fields import FORMULA_STARTS, safe_cell
+from review.spreadsheet import FORMULA_STARTS, safe_cell
 from tests.factories import make_user
 from tests.hostile import chain
 from tests.monitoring.conftest import visit

@@ -19,7 +19,7 @@ from django.utils import timezone
 from monitoring.calibrating.proposal import ENOUGH
 from monitoring.models import CalibrationRun, Change, FieldChange, Monitor, SettingChange
 from review.models import Preferences, Verdict
-from review.views.fields import FORMULA_STARTS, safe_cell
+from review.spreadsheet import FORMULA_STARTS, safe_cell
 from tests.factories import make_change, make_check, make_monitor, make_page_type, make_snapshot, make_team
 from tests.review.conftest import SignIn
 

@@ -57,6 +57,8 @@ ROUTES: dict[str, str] = {
     "fleet": OWN,
     "overdue": OWN,
     "verdicts": OWN,
+    "verdicts_csv": OWN,
+    "verdict_report": OWN,
     "fields": OWN,
     "fields_csv": OWN,
     "calibrations": OWN,

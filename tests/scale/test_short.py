@@ -74,6 +74,7 @@ def test_a_claim_reads_monitors_by_an_index() -> None:
         ("/queue/?kind=noise", "check_noise"),
         ("/fields/?name=version", "field_change_named"),
         ("/verdicts/", "verdict_log"),
+        ("/verdicts/?action=second", "verdict_log_of_action"),
         ("/", "monitor_troubled"),
         ("/queue/", "change_queue"),
         ("/m/7/", "check_once"),
