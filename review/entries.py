@@ -8,6 +8,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from monitoring.models import Check
+from monitoring.services.missed import MISSED
 from review import explaining, roles, visits, wording
 from review.models import Verdict
 from review.selectors.history import Entry
@@ -34,6 +35,10 @@ def _setting(entry: Entry) -> tuple[str, str]:
     assert row is not None  # noqa: S101 - the caller looked
     if row.name == "created":
         return _("Added"), f", {row.actor_name}" if row.actor_name else ""
+    if row.name == MISSED and row.new:
+        return _("Named as missed"), f" ({row.actor_name}): {row.new}"
+    if row.name == MISSED:
+        return _("No longer a missed case"), f" ({row.actor_name}): {row.reason}. {row.old}"
     rest = _("set from %(old)s to %(new)s") % {"old": row.old or "–", "new": row.new or "–"}
     return row.name, f" {rest}" + (f", {row.actor_name}" if row.actor_name else "") + (
         f": {row.reason}" if row.reason else ""

@@ -23,7 +23,8 @@ class Sample:
     main: weight of the strongest edit of the main text; None where that was not recorded, and then the distance is not
     relied on for it. share: the chance with which such an item was put before a person: the audit share for an item of
     the audit sample, else 1. second: another person's opinion, where there is one. short: the page has fewer than
-    `SHORT_WORDS` words, so its distance says nothing about other pages. key: of the change.
+    `SHORT_WORDS` words, so its distance says nothing about other pages. reported: no verdict, but a change that a person
+    named as missed; it binds like an approval that two people gave. key: of the change, or of the case.
     """
 
     score: float
@@ -34,6 +35,7 @@ class Sample:
     share: float = 1.0
     second: bool | None = None
     short: bool = False
+    reported: bool = False
     key: int = 0
 
     @property
@@ -93,10 +95,11 @@ def approvals(samples: Sequence[Sample], cut: float) -> Approvals:
     was contradicted by another person gives way. A second opinion on any other
     approval changes nothing here, so that no number of opinions lets a cut pass what people approved.
     """
-    approved = [s for s in samples if s.approved]
+    reported = [s for s in samples if s.approved and s.reported]
+    approved = [s for s in samples if s.approved and not s.reported]
     apart = set(standing_apart(approved)) | {s for s in approved if s.audit and s.score < cut * DEEP_SHARE}
     return Approvals(
-        firm=tuple(s for s in approved if s not in apart or s.second is True),
+        firm=tuple(s for s in approved if s not in apart or s.second is True) + tuple(reported),
         pending=tuple(s for s in apart if s.second is None),
         contested=tuple(s for s in apart if s.second is False),
     )

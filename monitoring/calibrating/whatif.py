@@ -23,7 +23,8 @@ class Stored:
 class WhatIf:
     """The effect of a cut and threshold on the record.
 
-    per_week: items that would have come to the queue. kept, missed: approvals; `missed_keys` are their changes. spared,
+    per_week: items that would have come to the queue. kept, missed: approvals and reported cases; `missed_keys` are the
+    changes of the approvals among them. spared,
     stayed: dismissals. precision: share of approvals among what comes, None where nothing does.
     """
 
@@ -72,7 +73,7 @@ def what_if(
         spared=len(dismissed) - stayed,
         stayed=stayed,
         precision=kept / (kept + stayed) if kept + stayed else None,
-        missed_keys=tuple(s.key for s in missed),
+        missed_keys=tuple(s.key for s in missed if not s.reported),
     )
 
 

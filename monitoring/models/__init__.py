@@ -6,6 +6,7 @@ from monitoring.models.check import Check, Outcome
 from monitoring.models.comparison import VantageComparison
 from monitoring.models.forecast import ForecastBin, Prior
 from monitoring.models.hints import Hint, HintSource, RobotsFile
+from monitoring.models.missed import MissedCase
 from monitoring.models.monitor import (
     DocumentKind,
     Monitor,
@@ -47,6 +48,7 @@ __all__ = [
     "Hold",
     "HourTally",
     "IgnoreRule",
+    "MissedCase",
     "Monitor",
     "MonitorMemory",
     "MonitorState",

@@ -180,8 +180,8 @@ def propose_from_verdicts(
     Raises ValidationError where there are too few verdicts, or where there is nothing to change. No cut and no threshold
     passes an approved change; docs/calibration.md says what the figures mean.
     """
-    approved = sum(s.approved for s in samples)
-    dismissed = len(samples) - approved
+    approved = sum(s.approved and not s.reported for s in samples)
+    dismissed = sum(not s.approved for s in samples)
     if approved < ENOUGH or dismissed < ENOUGH:
         raise ValidationError(
             _("A proposal needs %(n)d approvals and %(n)d dismissals; there are %(a)d and %(d)d.")
@@ -222,7 +222,8 @@ def statistics_of(samples: Sequence[Sample], proposal: Proposal) -> dict[str, An
     """What a proposal rests on and says, as it is stored with the run."""
     found = [s for s in samples if not s.audit]
     return {
-        "approved": sum(s.approved for s in samples),
+        "approved": sum(s.approved and not s.reported for s in samples),
+        "reported": sum(s.reported for s in samples),
         "dismissed": sum(not s.approved for s in samples),
         "audited": len(samples) - len(found),
         "spared": sum(

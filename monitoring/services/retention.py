@@ -14,7 +14,7 @@ from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.models import Count, Exists, OuterRef, ProtectedError, Q, QuerySet
 
 from monitoring import storage
-from monitoring.models import Change, Monitor, PageType, Payload, Snapshot
+from monitoring.models import Change, MissedCase, Monitor, PageType, Payload, Snapshot
 from monitoring.services import pruning
 
 logger = logging.getLogger(__name__)
@@ -85,9 +85,11 @@ def _with_more(page_type: PageType, keep: int) -> Iterator[int]:
 
 
 def _free() -> QuerySet[Snapshot]:
-    """Snapshots that may go: no change and no baseline rests on them, and no hold is on them or their monitor."""
-    used = Exists(Change.objects.filter(Q(prior=OuterRef("pk")) | Q(new=OuterRef("pk")))) | Exists(
-        Monitor.objects.filter(baseline=OuterRef("pk"))
+    """Snapshots that may go: no change, no baseline and no missed case rests on them, and no hold is on them or their monitor."""
+    used = (
+        Exists(Change.objects.filter(Q(prior=OuterRef("pk")) | Q(new=OuterRef("pk"))))
+        | Exists(Monitor.objects.filter(baseline=OuterRef("pk")))
+        | Exists(MissedCase.objects.filter(Q(before=OuterRef("pk")) | Q(after=OuterRef("pk"))))
     )
     return Snapshot.objects.filter(~used, legal_hold=False, monitor__legal_hold=False)
 

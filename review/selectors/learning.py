@@ -6,7 +6,7 @@ are the changes of their own teams.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 
 from monitoring.calibrating.evidence import SHORT_WORDS, Sample
 from monitoring.calibrating.whatif import Stored, WhatIf, what_if
-from monitoring.models import Change, Check, Monitor, Outcome
+from monitoring.models import Change, Check, MissedCase, Monitor, Outcome
 from review.models import Verdict
 
 if TYPE_CHECKING:
@@ -68,11 +68,11 @@ def _monitors(owner: Owner, user: User | None) -> QuerySet[Monitor]:
 
 
 def samples_of(owner: Owner, *, user: User | None, now: datetime) -> list[Sample]:
-    """One sample for each verdict that counts, with the second opinion of another person where there is one."""
+    """One sample for each verdict that counts, with another person's second opinion, and for each case named as missed."""
     verdicts = counting_verdicts(owner, user=user, now=now)
     rows = list(verdicts.values_list(*_FIGURES))
     seconds = _second_opinions(row[0] for row in rows)
-    return [
+    decided = [
         Sample(
             score=score,
             distance=distance or 0,
@@ -87,6 +87,20 @@ def samples_of(owner: Owner, *, user: User | None, now: datetime) -> list[Sample
         for change, score, distance, action, kind, share, reasons, total in rows
         if score is not None
     ]
+    return [*decided, *_reported(owner, user=user, now=now)]
+
+
+def missed_cases(owner: Owner, *, user: User | None, now: datetime) -> QuerySet[MissedCase]:
+    """The changes that people named as missed in the time that counts; newest first."""
+    cases = MissedCase.objects.filter(monitor__in=_monitors(owner, user).values("pk"), reported_at__gte=now - SPAN)
+    return cases.select_related("monitor__site", "reported_by").order_by("-happened_on", "-pk")
+
+
+def _reported(owner: Owner, *, user: User | None, now: datetime) -> Iterator[Sample]:
+    """One sample for each missed case whose check's score is known."""
+    rows = missed_cases(owner, user=user, now=now).filter(score__isnull=False)
+    for key, score, distance, reasons in rows.values_list("pk", "score", "distance", "reasons"):
+        yield Sample(score or 0.0, distance or 0, approved=True, main=main_of(reasons), reported=True, key=key)
 
 
 def main_of(reasons: Any) -> float | None:
@@ -120,7 +134,7 @@ def learned(owner: Owner, *, user: User | None, now: datetime) -> Learned:
     )
     first = noise[-1][3] if len(noise) == NOISE_POINTS else now - SPAN
     return Learned(
-        approved=[s.score for s in samples if s.approved],
+        approved=[s.score for s in samples if s.approved and not s.reported],
         dismissed=[s.score for s in samples if not s.approved],
         noise=[score for score, *_ in noise if score is not None],
         samples=samples,

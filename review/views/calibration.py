@@ -116,7 +116,7 @@ def calibration_page(request: HttpRequest, slug: str) -> HttpResponse:
             ],
             "axis": [(charts.score_x(value), wording.decimal(value, 1)) for value in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)],
             "lines": lines,
-            "verdict_count": len(found.samples),
+            "verdict_count": len(found.approved) + len(found.dismissed),
             "monitor_count": Monitor.objects.visible_to(user).filter(page_type=page_type).count(),
             "approved_count": len(found.approved),
             "dismissed_count": len(found.dismissed),
@@ -129,6 +129,7 @@ def calibration_page(request: HttpRequest, slug: str) -> HttpResponse:
             "asked": _asked(run, user) if run else [],
             "missed": calibration_words.miss_rate(missing.missed_by(user, now=now, page_type=page_type)),
             **_quality(page_type, user=user, now=now),
+            "missed_cases": list(learning.missed_cases(page_type, user=user, now=now)[:MOST_NAMED]),
             "applied": list(
                 page_type.calibration_runs.filter(
                     state__in=[CalibrationRun.State.APPLIED, CalibrationRun.State.REVERTED]

@@ -23,7 +23,7 @@ from monitoring.services import monitors as service
 from review import dataset, monitor_facts, promises, roles, standing, wording
 from review.entries import line_of
 from review.selectors import history, keyset, watch
-from review.views import parameters, spans
+from review.views import missed, parameters, spans
 from review.views.access import calibrating, deciding, monitor_or_404
 
 if TYPE_CHECKING:
@@ -169,6 +169,7 @@ def monitor_page(request: HttpRequest, pk: int) -> HttpResponse:
             "snapshots": history.kept_snapshots(monitor),
             **dataset.of_monitor(monitor, now=now, span=span),
             "calibration": _calibration_of(monitor),
+            **missed.panel(monitor),
             "may_calibrate": roles.may_calibrate(request.user),
             "rules": [rule for rule in rules if not rule.is_learned],
             "learned": [rule for rule in rules if rule.is_learned],

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from monitoring.models import CalibrationRun, Change, Hold, Monitor
+from monitoring.models import CalibrationRun, Change, Hold, MissedCase, Monitor
 from review.models import Verdict
 from tests.factories import NOW, make_change
 from tests.review.conftest import SignIn
@@ -49,6 +49,8 @@ ROUTES: dict[str, str] = {
     "check_now": DECIDE,
     "calibrate_monitor": LEAD,
     "compare": TEAM,
+    "report_missed": DECIDE,
+    "remove_missed": LEAD,
     "vantages": LEAD,
     "checks_csv": TEAM,
     "monitor_evidence": TEAM,
@@ -83,7 +85,7 @@ ROUTES: dict[str, str] = {
 }
 # On other pages: Django's admin has a permission model and tests of its own; the sample pages and probes are public.
 ELSEWHERE = {"admin", "sample-page", "unnamed admin/login/"}
-POST_ONLY = {"bulk", "undo_batch", "save_view", "decide", "note", "here", "key_terms", "keys", "give_reason", "learn", "learned_rule", "check_now", "calibrate_monitor", "calibration_propose", "calibration_apply", "decide_hold", "theme", "language", "remove_sample"}  # fmt: skip
+POST_ONLY = {"bulk", "undo_batch", "save_view", "decide", "note", "here", "key_terms", "keys", "give_reason", "learn", "learned_rule", "check_now", "report_missed", "remove_missed", "calibrate_monitor", "calibration_propose", "calibration_apply", "decide_hold", "theme", "language", "remove_sample"}  # fmt: skip
 # With a fresh database these have nothing to show.
 EMPTY = {"screenshot", "picture"}
 
@@ -98,6 +100,7 @@ class World:
     verdict: int
     run: int
     hold: int
+    missed: int
 
 
 @pytest.fixture
@@ -127,7 +130,10 @@ def world(analyst: User) -> World:
         sites=9,
         sites_changed=9,
     )
-    return World(change.pk, change.monitor_id, change.monitor.page_type.slug, verdict.pk, run.pk, hold.pk)
+    case = MissedCase.objects.create(
+        monitor=change.monitor, happened_on=NOW.date(), what="The price", reported_by=analyst, reported_at=NOW
+    )
+    return World(change.pk, change.monitor_id, change.monitor.page_type.slug, verdict.pk, run.pk, hold.pk, case.pk)
 
 
 def named(patterns: list[URLPattern | URLResolver], *, inside: str = "") -> Iterator[str]:
@@ -148,7 +154,7 @@ def address(name: str, world: World) -> str:
         "change": [world.change], "decide": [world.change], "note": [world.change], "evidence": [world.change],
         "here": [world.change], "key_terms": [world.change], "quote": [world.change, 1], "ignore": [world.change, 1], "learn": [world.change, 1], "learned_rule": [world.monitor, 1], "compare": [world.monitor],
         "screenshot": [world.change, "prior"], "picture": [Change.objects.get(pk=world.change).prior_id, "screenshot"], "give_reason": [world.verdict], "monitor": [world.monitor],
-        "check_now": [world.monitor], "calibrate_monitor": [world.monitor], "vantages": [world.monitor], "checks_csv": [world.monitor], "monitor_evidence": [world.monitor],
+        "check_now": [world.monitor], "report_missed": [world.monitor], "remove_missed": [world.monitor, world.missed], "calibrate_monitor": [world.monitor], "vantages": [world.monitor], "checks_csv": [world.monitor], "monitor_evidence": [world.monitor],
         "site": [Monitor.objects.get(pk=world.monitor).site_id], "calibration": [world.slug], "calibration_propose": [world.slug],
         "hold": [world.hold], "decide_hold": [world.hold], "calibration_apply": [world.slug], "password_reset_confirm": ["x", "y-z"], "digest-stop": ["forged"],
     }  # fmt: skip
