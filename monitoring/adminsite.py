@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 WATCHED: Final = ("Monitor", "PageType", "Vantage", "Site", "FieldRule", "IgnoreRule")
-PEOPLE: Final = ("User", "Team")
+PEOPLE: Final = ("User", "Team", "Route")
 _GROUPS: Final = ((_("What is watched"), WATCHED), (_("People"), PEOPLE))
 
 

@@ -16,7 +16,10 @@ from django.utils.translation import ngettext
 
 from monitoring.admin.access import Evidence, TeamScoped, teams_of, visible_people
 from monitoring.models import Team
-from review import roles
+from review import (
+    admin_routes,  # noqa: F401 - registers itself
+    roles,
+)
 from review.models import Digest, DigestSubscription, Verdict
 from review.services import accounts, digests
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zoneinfo
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
@@ -70,10 +69,6 @@ class PersonalSettings:
         preferences = preferences_of(request)
         known = preferences.language in dict(settings.LANGUAGES)
         language = preferences.language if known else translation.get_language() or settings.LANGUAGE_CODE
-        try:
-            zone = zoneinfo.ZoneInfo(preferences.time_zone)
-        except (zoneinfo.ZoneInfoNotFoundError, ValueError):
-            zone = zoneinfo.ZoneInfo("UTC")
-        with timezone.override(zone), translation.override(language):
+        with timezone.override(preferences.zone), translation.override(language):
             request.LANGUAGE_CODE = language
             return self.get_response(request)

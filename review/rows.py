@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.contrib.auth.models import User
+from django.utils.formats import date_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -13,6 +15,7 @@ from monitoring.models import Change
 from review import charts, rendering, roles, wording
 from review.models import Verdict
 from review.selectors.queue import LATE_AFTER, PRIORITIES
+from review.selectors.routing import Covers
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ class Row:
     bars: tuple[bool, bool, bool]
     assignee: str
     assignee_initials: str
+    away: str
     flags: list[Flag]
     suggested: str
     alike: int = 0
@@ -101,8 +105,11 @@ def _comings(change: Change) -> int:
     return max(times, change.returns if change.returns >= OFTEN else 0)
 
 
-def row_of(change: Change, *, now: datetime, spoken: bool = True, alike: int = 0) -> Row:
-    """A change as a row; reads only what `for_rows` selects. alike: on how many pages it is the same."""
+def row_of(change: Change, *, now: datetime, spoken: bool = True, alike: int = 0, covers: Covers | None = None) -> Row:
+    """A change as a row; reads only what `for_rows` selects.
+
+    alike: on how many pages it is the same. covers: who is away, to say who looks after it meanwhile.
+    """
     age = now - change.opened_at
     assignment = getattr(change, "assignment", None)
     language = change.prior.language
@@ -128,11 +135,23 @@ def row_of(change: Change, *, now: datetime, spoken: bool = True, alike: int = 0
         bars=(True, change.priority >= 1, change.priority >= 2),
         assignee=roles.display_name(assignment.assignee) if assignment else "",
         assignee_initials=roles.initials(assignment.assignee) if assignment else "",
+        away=away_words(assignment.assignee, covers) if assignment and covers else "",
         flags=flags_of(change),
         suggested=wording.suggested_reason(change),
         alike=alike if alike > 1 else 0,
         same=change.edit_hash or "",
     )
+
+
+def away_words(person: User, covers: Covers) -> str:
+    """ "away until 12 Dec, covered by Mara Klein"; empty for somebody who is there."""
+    absence = covers.away.get(person.pk)
+    if absence is None:
+        return ""
+    until, stand_in = date_format(absence.to_on, "SHORT_DATE_FORMAT"), covers.stand_in(person)
+    if stand_in is None:
+        return _("away until %(until)s, nobody covers") % {"until": until}
+    return _("away until %(until)s, covered by %(name)s") % {"until": until, "name": roles.display_name(stand_in)}
 
 
 def _meter(change: Change) -> charts.Meter | None:

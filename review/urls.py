@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, include, path
 
 from review.views import (
+    absence,
     calibration,
     change,
     compare,
@@ -76,6 +77,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("calibration/<slug:slug>/propose/", calibration.propose, name="calibration_propose"),
     path("calibration/<slug:slug>/apply/", calibration.apply, name="calibration_apply"),
     path("me/", preferences.preferences_page, name="preferences"),
+    path("me/absence/", absence.absence, name="absence"),
     path("me/keys/", preferences.keys, name="keys"),
     path("me/theme/", preferences.theme, name="theme"),
     path("language/", language.language, name="language"),

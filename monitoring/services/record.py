@@ -50,7 +50,7 @@ from monitoring.services import (
     validators,
     vantages,
 )
-from monitoring.services.alerts import important_field_changed
+from monitoring.services.alerts import change_opened, important_field_changed
 from monitoring.services.findings import DETECTOR, PLACE, Document, Finding, without_storage
 from monitoring.services.robots import DISALLOWED
 from monitoring.services.rules import Rules
@@ -520,7 +520,7 @@ def _open_or_fold(
 def _open(finding: Finding, monitor: Monitor, check: Check, snapshot: Snapshot | None, now: datetime) -> Change:
     assert monitor.baseline_id is not None  # noqa: S101 - only a comparison opens a change
     assert finding.opens is not None  # noqa: S101 - the caller asked
-    return Change.objects.create(
+    change = Change.objects.create(
         monitor=monitor,
         check_row=check,
         prior_id=monitor.baseline_id,
@@ -535,6 +535,8 @@ def _open(finding: Finding, monitor: Monitor, check: Check, snapshot: Snapshot |
         **_judged(finding),
         **_shown(finding, finding.diff, monitor),
     )
+    change_opened.send(sender=Change, change=change, monitor=monitor, now=now)
+    return change
 
 
 _WITHOUT_DIFF = frozenset({Change.Kind.GONE, Change.Kind.REDIRECT, Change.Kind.TYPE})

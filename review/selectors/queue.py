@@ -20,6 +20,7 @@ from monitoring.models import Change, Check, Outcome
 from monitoring.models.monitor import of_visible
 from monitoring.services import searching
 from review.models import Verdict
+from review.selectors import routing
 from review.selectors.keyset import Order, after
 
 if TYPE_CHECKING:
@@ -181,7 +182,8 @@ def _in_view(view: str, *, user: User, now: datetime) -> Q:
     waits = Q(state=Change.State.OPEN, hold__isnull=True)
     match view:
         case "mine":
-            return waits & Q(assignment__assignee=user)
+            theirs = routing.covers_for(user, now).covered_by(user)
+            return waits & Q(assignment__assignee__in=[user.pk, *theirs])
         case "unassigned":
             return waits & Q(assignment__isnull=True)
         case "high":

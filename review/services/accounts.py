@@ -36,12 +36,13 @@ PERMISSIONS: dict[str, frozenset[str]] = {
         + ["monitoring.delete_site"]
         + [f"monitoring.view_{noun}" for noun in _EVIDENCE]
         + [f"review.view_{noun}" for noun in _REVIEWED]
+        + [f"review.{verb}_route" for verb in ("view", "add", "change", "delete")]
         + [f"auth.{verb}_user" for verb in ("view", "add", "change")]
     ),
     roles.AUDITOR: frozenset(
         [f"monitoring.view_{noun}" for noun in (*_CONFIGURES, "site", "team", *_EVIDENCE)]
         + [f"review.view_{noun}" for noun in _REVIEWED]
-        + ["auth.view_user"]
+        + ["auth.view_user", "review.view_route"]
     ),
     roles.ANALYST: frozenset(),
     roles.LEAD: frozenset(),

@@ -8,19 +8,28 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Q
 from django.template.loader import render_to_string
-from django.utils import translation
+from django.utils import timezone, translation
 
 from monitoring.models import FieldChange, Monitor
 from monitoring.services import outbox
 from review import field_words
+from review.selectors import routing
+from review.selectors.routing import Covers
 from review.services.digests import absolute, language_of
 
 
-def recipients(monitor: Monitor) -> list[User]:
-    """The members of the monitor's team who have a mail address and did not switch alerts off."""
+def recipients(monitor: Monitor, *, covers: Covers | None = None) -> list[User]:
+    """Whom the monitor's routes name, or its team; for those who are away, who stands in for them.
+
+    Only members of the team who have a mail address and did not switch alerts off. Where that leaves nobody of those
+    who were named, the whole team is told rather than no one. covers: who is away, where the caller knows.
+    """
     wants = Q(digest_subscription__isnull=True) | Q(digest_subscription__alerts=True)
-    people = monitor.team.members.filter(wants, is_active=True).exclude(email="")
-    return list(people.select_related("preferences").order_by("pk"))
+    members = monitor.team.members.filter(wants, is_active=True).exclude(email="")
+    team = list(members.select_related("preferences").order_by("pk"))
+    covers = covers or routing.covers(timezone.now())
+    reached = {person.pk for person in covers.of(routing.routed(monitor).told or team)}
+    return [person for person in team if person.pk in reached] or team
 
 
 def send_field_alert(sender: Any, *, field_change: FieldChange, monitor: Monitor, now: datetime, **extra: Any) -> None:

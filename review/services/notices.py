@@ -22,6 +22,7 @@ from django.utils.translation import ngettext
 from monitoring.models import Monitor
 from monitoring.services import outbox
 from review.models import TroubleNotice
+from review.selectors import routing
 from review.services.alerts import recipients
 from review.services.digests import absolute, language_of
 from review.standing import standings
@@ -97,8 +98,9 @@ def _overdue(now: datetime) -> QuerySet[TroubleNotice]:
 
 def _tell_troubles(now: datetime) -> int:
     told: Told = defaultdict(list)
+    covers = routing.covers(now)
     for monitor in _untold().select_related("site", "page_type", "team")[:MOST]:
-        for user in recipients(monitor):
+        for user in recipients(monitor, covers=covers):
             told[user].append(monitor)
     rows = [
         TroubleNotice(monitor=monitor, user=user, told_at=now, reminded_at=now)
@@ -123,14 +125,18 @@ def _tell_recoveries(now: datetime) -> int:
 
 
 def _mail_those(kind: str, notices: Iterable[TroubleNotice], now: datetime) -> int:
-    """One mail a person, to those who still belong to the monitor's team and want such mail."""
+    """One mail a person, to those who are still to be told of the monitor, or who stand in for them."""
     told: dict[User, list[TroubleNotice]] = defaultdict(list)
+    covers = routing.covers(now)
     for notice in notices:
-        if notice.user in recipients(notice.monitor):
-            told[notice.user].append(notice)
+        user = covers.stand_in(notice.user) or notice.user
+        again = any(other.monitor_id == notice.monitor_id for other in told[user])
+        if user in recipients(notice.monitor, covers=covers) and not again:
+            told[user].append(notice)
     return sum(
         _mail(kind, user, [notice.monitor for notice in own], key=f"{own[0].pk}/{now:%Y%m%dT%H%M}", now=now)
         for user, own in told.items()
+        if own
     )
 
 

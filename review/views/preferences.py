@@ -19,6 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from review import roles
 from review.models import DigestSubscription, Preferences
 from review.services import digests
+from review.views import absence
 from review.views.access import safe_next
 
 if TYPE_CHECKING:
@@ -94,7 +95,13 @@ def preferences_page(request: HttpRequest) -> HttpResponse:
     return render(
         request,
         "review/preferences.html",
-        {"form": form, "mail": mail, "roles": sorted(roles.of(user)), "teams": list(user.teams.all())},
+        {
+            "form": form,
+            "mail": mail,
+            "roles": sorted(roles.of(user)),
+            "teams": list(user.teams.all()),
+            **absence.panel(user),
+        },
         status=200 if request.method != "POST" else 422,
     )
 

@@ -23,7 +23,7 @@ from monitoring.models import Change, Monitor, MonitorState, PageType, Site
 from review import context, roles, rows
 from review.middleware import preferences_of
 from review.models import Verdict
-from review.selectors import keyset, queue, watch
+from review.selectors import keyset, queue, routing, watch
 from review.services import assignments, saved_views, verdicts
 from review.views import moments, parameters
 from review.views.access import deciding
@@ -174,8 +174,10 @@ def queue_page(request: HttpRequest) -> HttpResponse:
     )
     spoken = preferences_of(request).spoken_marks
     alike = {} if wanted.same else queue.alike_counts(page.rows, wanted, user=user, now=now)
+    covers = routing.covers_for(user, now)
     shown = [
-        rows.row_of(change, now=now, spoken=spoken, alike=alike.get(change.edit_hash or "", 0)) for change in page.rows
+        rows.row_of(change, now=now, spoken=spoken, alike=alike.get(change.edit_hash or "", 0), covers=covers)
+        for change in page.rows
     ]
     total = changes[: context.CAPPED].count()
     if not shown and not wanted.narrows and not wanted.view:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 MODELS = [model for model in admin.site._registry if model._meta.app_label in {"monitoring", "review", "auth"}]
 LISTS = [f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist" for model in MODELS]
 SUPERUSERS_ONLY = {"admin:monitoring_payload_changelist", "admin:monitoring_outboxmessage_changelist"}
-CONFIGURED = {"monitor", "pagetype", "vantage", "fieldrule", "ignorerule", "site", "team", "user"}
+CONFIGURED = {"monitor", "pagetype", "vantage", "fieldrule", "ignorerule", "site", "team", "user", "route"}
 EVIDENCE = [model for model in MODELS if model._meta.model_name not in CONFIGURED]
 
 
