@@ -43,6 +43,7 @@ def interface(request: HttpRequest) -> dict[str, object]:
         "preferences": SimpleLazyObject(lambda: preferences_of(request)),
         "hold": SimpleLazyObject(brake.active),
         "waiting": SimpleLazyObject(lambda: capped(waiting_count(request))),
+        "admins": SimpleLazyObject(lambda: [roles.display_name(one) for one in roles.admins_for(user)]),
         "may_decide": SimpleLazyObject(lambda: roles.may_decide(user)),
         "may_calibrate": SimpleLazyObject(lambda: roles.may_calibrate(user)),
         "languages": settings.LANGUAGES,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.contrib.auth import get_user_model
+
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
 
@@ -41,6 +43,13 @@ def may_calibrate(user: User | AnonymousUser) -> bool:
 def may_configure(user: User | AnonymousUser) -> bool:
     """Whether the user decides what is watched, the sample workspace included."""
     return user.is_superuser or ADMIN in of(user)
+
+
+def admins_for(user: User | AnonymousUser) -> list[User]:
+    """Who can give a person a role or a team: the admins of their teams, by name; without a team nobody is named."""
+    teams = user.teams.values("pk") if user.is_authenticated else ()
+    people = get_user_model().objects.filter(groups__name=ADMIN, teams__in=teams, is_active=True).distinct()
+    return sorted(people, key=lambda one: display_name(one).casefold())
 
 
 def display_name(user: User | AnonymousUser) -> str:

@@ -8,6 +8,8 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
+from config.logs import request_id
+
 RETRY_AFTER_S = 30
 
 
@@ -18,4 +20,4 @@ def broken(request: HttpRequest) -> HttpResponse:
         response = HttpResponse(render_to_string("503.html"), status=503)
         response["Retry-After"] = str(RETRY_AFTER_S)
         return response
-    return HttpResponse(render_to_string("500.html"), status=500)
+    return HttpResponse(render_to_string("500.html", {"request_name": request_id.get()}), status=500)
