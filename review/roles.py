@@ -47,8 +47,9 @@ def may_configure(user: User | AnonymousUser) -> bool:
 
 def admins_for(user: User | AnonymousUser) -> list[User]:
     """Who can give a person a role or a team: the admins of their teams, by name; without a team nobody is named."""
-    teams = user.teams.values("pk") if user.is_authenticated else ()
-    people = get_user_model().objects.filter(groups__name=ADMIN, teams__in=teams, is_active=True).distinct()
+    if not user.is_authenticated:
+        return []
+    people = get_user_model().objects.filter(groups__name=ADMIN, teams__in=user.teams.all(), is_active=True).distinct()
     return sorted(people, key=lambda one: display_name(one).casefold())
 
 
