@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('monitoring', '0031_missed_cases'),
+        ('monitoring', '0032_missed_cases'),
         ('review', '0008_verdict_filters'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('monitoring', '0030_earlier_diffs'),
+        ('monitoring', '0031_waiting'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
