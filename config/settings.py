@@ -58,11 +58,16 @@ if urlsplit(APP_ORIGIN).hostname == urlsplit(FRAME_ORIGIN).hostname:
         "TIDELINE_FRAME_ORIGIN", "has the host of TIDELINE_ORIGIN; snapshots need one of their own"
     )
 HTTPS = APP_ORIGIN.startswith("https://")
+# Workers reach the product's own pages (sample, canaries) here; another machine's workers need the web server's address.
+SAMPLE_ORIGIN = env.text(
+    "TIDELINE_SAMPLE_ORIGIN", APP_ORIGIN if APP_ORIGIN.startswith("http://") else "http://127.0.0.1:8000"
+)
 
 ALLOWED_HOSTS = sorted(
     {
         str(urlsplit(APP_ORIGIN).hostname),
         str(urlsplit(FRAME_ORIGIN).hostname),
+        str(urlsplit(SAMPLE_ORIGIN).hostname),
         *env.words("TIDELINE_ALLOWED_HOSTS"),
         *([] if PRODUCTION else ["127.0.0.1", "localhost", "[::1]"]),
     }
@@ -173,6 +178,7 @@ if HTTPS:
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
     SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-session", "__Host-csrf"
     SECURE_SSL_REDIRECT = env.flag("TIDELINE_SSL_REDIRECT", default=True)
+    SECURE_REDIRECT_EXEMPT = [r"^(sample|canary)/"]  # workers ask the web server itself, behind the proxy, and say so
     SECURE_HSTS_SECONDS = env.number("TIDELINE_HSTS_SECONDS", 31_536_000, low=0, high=63_072_000)
     SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = False
     if env.flag("TIDELINE_TRUST_FORWARDED_PROTO", default=False):
@@ -310,10 +316,10 @@ ALLOWED_NETWORKS = env.networks("TIDELINE_ALLOWED_NETWORKS")
 TRUSTED_PROXIES = env.places("TIDELINE_TRUSTED_PROXIES")
 # What `secret:NAME` in a step, a cookie or a proxy means: TIDELINE_SECRET_NAME, or a line of TIDELINE_SECRETS_FILE.
 SECRETS = env.Secrets("TIDELINE_SECRET_", env.text("TIDELINE_SECRETS_FILE"))
-# Workers reach the product's own sample pages here; another machine's workers need the web address.
-SAMPLE_ORIGIN = env.text(
-    "TIDELINE_SAMPLE_ORIGIN", APP_ORIGIN if APP_ORIGIN.startswith("http://") else "http://127.0.0.1:8000"
-)
+# Seconds between two changes that are planted on each canary; 0 switches canaries off.
+CANARY_S = env.number("TIDELINE_CANARY_S", 3600, low=0, high=86_400)
+if 0 < CANARY_S < 600:
+    raise env.EnvironmentProblem("TIDELINE_CANARY_S", f"is {CANARY_S}; expected 0 (off) or 600 and more")
 # Tests only: pairs ip:port the address guard lets through. Production refuses to start with it.
 TEST_ALLOWED_ADDRESSES = env.words("TIDELINE_TEST_ALLOWED_ADDRESSES")
 if TEST_ALLOWED_ADDRESSES and PRODUCTION:

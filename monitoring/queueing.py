@@ -138,6 +138,8 @@ periodic(
 )
 periodic("site-days", 300, "monitoring.services.watching.fold", when="monitoring.services.watching.anything_new")
 periodic("brake", 60, "monitoring.services.brake.look", when="monitoring.services.brake.is_wanted")
+periodic("canaries", 60, "monitoring.services.canaries.look", when="monitoring.services.canaries.is_wanted")
+periodic("old-canaries", 86_400, "monitoring.services.canaries.forget")
 periodic("site-alarms", 3_600, "monitoring.services.watching.look")
 periodic("forget-site-days", 86_400, "monitoring.services.watching.forget")
 periodic("lost-calibrations", 900, "monitoring.services.refetch.give_up")

@@ -22,7 +22,7 @@ from monitoring.admin.access import teams_of
 from monitoring.forms import ImportForm
 from monitoring.models import FieldRule, IgnoreRule, Monitor, Site
 from monitoring.services import importing, monitors
-from monitoring.services.capture import sample_exemption
+from monitoring.services.egress import exemption_of
 from monitoring.services.preview import preview
 from monitoring.services.rules import Rules, combine
 
@@ -82,7 +82,7 @@ def preview_page(
     if PREVIEWED & set(form.errors) or any(formset.total_error_count() for formset in sets):
         return None
     values = form.cleaned_data
-    sample = stored is not None and stored.is_sample and values["url"] == stored.url
+    ours = stored if stored is not None and values["url"] == stored.url else None
     seen = preview(
         url=values["url"],
         vantage=values["vantage"],
@@ -96,7 +96,7 @@ def preview_page(
         json_path=values["json_path"],
         link_selector=values["link_selector"],
         rules=_rules(values.get("page_type"), sets),
-        exemption=sample_exemption() if sample else None,
+        exemption=exemption_of(ours) if ours else None,
     )
     kept = without_buttons(request.POST)
     context |= {

@@ -1,6 +1,7 @@
 """The machine side's tables, one noun a file."""
 
 from monitoring.models.calibration import CalibrationRun
+from monitoring.models.canary import Canary, Planting
 from monitoring.models.change import Change, EarlierDiff, FieldChange
 from monitoring.models.check import Check, Outcome
 from monitoring.models.comparison import VantageComparison
@@ -32,6 +33,7 @@ from monitoring.models.worker_class import WorkerClass
 __all__ = [
     "Alarm",
     "CalibrationRun",
+    "Canary",
     "Cause",
     "Census",
     "Change",
@@ -58,6 +60,7 @@ __all__ = [
     "PageType",
     "Payload",
     "PeriodicJob",
+    "Planting",
     "Prior",
     "Process",
     "PromiseAlarm",

@@ -26,22 +26,26 @@ class MonitorQuerySet(models.QuerySet["Monitor"]):
     """Monitors, by who may see them and by whether work is due."""
 
     def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> MonitorQuerySet:
-        """The monitors of the user's teams; all of them for a superuser."""
+        """The monitors of the user's teams; for a superuser all of them but the canaries, which have a page of their own."""
         if getattr(user, "is_superuser", False):
-            return self
-        return self.filter(team__in=Team.objects.filter(members=user.pk).values("pk"))
+            return self.filter(is_canary=False)
+        return self.filter(team__in=Team.objects.filter(members=user.pk).values("pk"), is_canary=False)
+
+    def real(self) -> MonitorQuerySet:
+        """Pages that somebody wants watched: neither the sample nor canaries count where we learn, promise or raise alarm."""
+        return self.filter(is_sample=False, is_canary=False)
 
 
 def of_visible[M: models.Model](
     rows: models.QuerySet[M], user: AbstractBaseUser | AnonymousUser, path: str = "monitor"
 ) -> models.QuerySet[M]:
-    """The rows whose monitor, at `path`, is one of the user's teams; all of them for a superuser.
+    """The rows whose monitor, at `path`, is one of the user's teams; for a superuser all of them but the canaries'.
 
     EXISTS is asked per row, in the order of the rows' own index. A list of the monitors would be made first, and of a
     million monitors nobody wants a list.
     """
     if getattr(user, "is_superuser", False):
-        return rows
+        return rows.exclude(**{f"{path}__in": Monitor.objects.filter(is_canary=True).values("pk")})
     teams = Team.objects.filter(members=user.pk).values("pk")
     return rows.filter(models.Exists(Monitor.objects.filter(pk=models.OuterRef(path), team_id__in=teams)))
 
@@ -106,6 +110,8 @@ class Monitor(models.Model):
     )
     enabled = models.BooleanField(_("active"), default=True)
     is_sample = models.BooleanField(_("sample"), default=False, editable=False)
+    # A page with a known schedule of changes (services.canaries): what it brings is proof of the watch and nobody's work.
+    is_canary = models.BooleanField(_("canary"), default=False, db_default=False, editable=False)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+", editable=False
     )
@@ -280,6 +286,8 @@ class Monitor(models.Model):
             models.Index(fields=["id"], name="monitor_rate_stale", condition=models.Q(rate_stale=True)),
             # the sample's pages, of which there are few: WHERE is_sample
             models.Index(fields=["created_at"], name="monitor_of_sample", condition=models.Q(is_sample=True)),
+            # the canaries: WHERE is_canary
+            models.Index(fields=["id"], name="monitor_canary", condition=models.Q(is_canary=True)),
             # who is to be told that a page can't be read: WHERE fail_no >= .. AND enabled
             models.Index(fields=["fail_no"], name="monitor_failing", condition=models.Q(fail_no__gt=0)),
         ]

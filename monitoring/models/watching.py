@@ -70,6 +70,7 @@ class Alarm(models.Model):
         BLOCKED = "blocked", _("blocked")
         CAPTURES = "captures", _("captures fail")
         SLOW = "slow", _("slow")
+        CANARY = "canary", _("canary missed")
 
     site = models.ForeignKey(Site, on_delete=models.CASCADE, related_name="alarms")
     kind = models.CharField(_("kind"), max_length=20, choices=Kind.choices)

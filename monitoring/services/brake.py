@@ -94,7 +94,7 @@ def _groups(now: datetime) -> Iterator[Group]:
         changed = {pk: _ways(by_browser, vantage) for pk, by_browser, vantage in found}
         if len(changed) < LEAST:
             continue
-        visited = Monitor.objects.filter(enabled=True, is_sample=False, last_ok_at__gt=since)
+        visited = Monitor.objects.real().filter(enabled=True, last_ok_at__gt=since)
         counts: Counter[str] = Counter()
         for by_browser, vantage, count in (
             visited.order_by().values_list("by_browser", "vantage").annotate(n=Count("pk"))
@@ -125,7 +125,7 @@ def _usual(now: datetime) -> tuple[float, float]:
         days.add(day)
         finds += counts.get("content", 0)
         visits += sum(counts.get(outcome, 0) for outcome in _GOOD)
-    pages = Monitor.objects.filter(enabled=True, is_sample=False).count()
+    pages = Monitor.objects.real().filter(enabled=True).count()
     return (finds / len(days) / pages if days and pages else 0.0), (finds / visits if visits else 0.0)
 
 

@@ -90,8 +90,9 @@ def schedule_quiet(*, now: datetime) -> int:
     hour = int(now.timestamp() // 3600) % QUIET_CYCLE_H
     waiting = [CalibrationRun.State.WAITING, CalibrationRun.State.RUNNING]
     due = (
-        Monitor.objects.annotate(hour=F("pk") % QUIET_CYCLE_H)
-        .filter(hour=hour, enabled=True, quarantined_at__isnull=True, baseline__isnull=False, is_sample=False)
+        Monitor.objects.real()
+        .annotate(hour=F("pk") % QUIET_CYCLE_H)
+        .filter(hour=hour, enabled=True, quarantined_at__isnull=True, baseline__isnull=False)
         .exclude(calibration_runs__state__in=waiting)
     )
     runs = [CalibrationRun(monitor=m, basis=CalibrationRun.Basis.QUIET, fetches=FIRST_LOOK) for m in due]

@@ -24,7 +24,7 @@ from django.db.models import Prefetch, QuerySet
 from django.utils import timezone
 
 from monitoring import stopping
-from monitoring.fetching.capture import Exemption, Failure, FetchRequest, Link, Outcome
+from monitoring.fetching.capture import Failure, FetchRequest, Link, Outcome
 from monitoring.fetching.guard import AddressPolicy
 from monitoring.limits import children_cpu_s, is_cut_off
 from monitoring.models import Change, Monitor, Renderer, RobotsPolicy, Site, Snapshot
@@ -41,7 +41,7 @@ from monitoring.services import (
     validators,
     vantages,
 )
-from monitoring.services.egress import address_policy
+from monitoring.services.egress import address_policy, exemption_of, is_our_page
 from monitoring.services.findings import Finding
 from monitoring.services.handover import Fetcher
 from monitoring.services.judge import audit_due, confirm_capture, judge_capture, stale_baseline
@@ -66,7 +66,6 @@ GROUP_SIZE = 8
 OVERTIME_S = 15.0
 MOST_DOUBTFUL_BYTES = 1_000_000
 _CONFIRMED_KINDS = frozenset({Change.Kind.CONTENT, Change.Kind.FIELD})
-SAMPLE_PREFIX = "/sample/"
 
 
 class _StopRequestedError(Exception):
@@ -139,13 +138,8 @@ def _request(monitor: Monitor) -> FetchRequest:
         charset_hint=monitor.charset,
         charset=monitor.charset_override,
         cookies=rendering.cookies_of(monitor.site),
-        exemption=sample_exemption() if monitor.is_sample else None,
+        exemption=exemption_of(monitor),
     )
-
-
-def sample_exemption() -> Exemption:
-    """The way past the address guard for the product's own sample pages."""
-    return Exemption(origin=settings.SAMPLE_ORIGIN, path_prefix=SAMPLE_PREFIX)
 
 
 def may_ask_conditionally(monitor: Monitor, now: datetime) -> bool:
@@ -250,7 +244,7 @@ class _Batch:
         now = timezone.now()
         for monitor in monitors:
             site = monitor.site
-            if not monitor.is_sample and (site.pk in self.waiting or self.robots.is_due(site, now)):
+            if not is_our_page(monitor) and (site.pk in self.waiting or self.robots.is_due(site, now)):
                 if site.pk not in self.waiting:
                     fetcher.add(robots.request_for(monitor, vantages.spec_of(monitor.vantage)), self._turn(site))
                 self.waiting.setdefault(site.pk, []).append(monitor)
@@ -298,7 +292,7 @@ class _Batch:
             fetcher.add(following.request_to(link, request), self._turn(monitor.site))
 
     def _may_visit(self, monitor: Monitor, now: datetime, *, url: str = "") -> bool:
-        if monitor.is_sample:
+        if is_our_page(monitor):
             return True
         decision = self.robots.decide(monitor.site, url or monitor.url, now=now)
         if decision.allowed:

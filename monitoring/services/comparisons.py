@@ -25,6 +25,7 @@ from monitoring.fetching.http import fetch
 from monitoring.models import Monitor, Vantage, VantageComparison
 from monitoring.services import documents, following, places, politeness, pools, rendering, robots
 from monitoring.services.capture import request_for
+from monitoring.services.egress import is_our_page
 from monitoring.services.egress import address_policy
 from monitoring.services.judge import page_facts, readings_of, settings_of
 from monitoring.services.record import scrubbed
@@ -109,7 +110,7 @@ def _outcome(monitor: Monitor, vantage: Vantage) -> Capture | Failure:
             monitor, "site-rests", "The site is left alone for now; its page in the admin says until when.", now
         )
     decision = robots.Book([monitor.site]).decide(monitor.site, monitor.url, now=now)
-    if not decision.allowed and not monitor.is_sample:
+    if not decision.allowed and not is_our_page(monitor):
         return _unasked(monitor, robots.DISALLOWED, decision.sentence, now)
     try:
         request = places.request_from(request_for(monitor, now=now), vantage)

@@ -12,7 +12,12 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from monitoring.fetching.guard import AddressPolicy
+from monitoring.fetching.capture import Exemption
+from monitoring.fetching.errors import Refused
+from monitoring.fetching.guard import AddressPolicy, is_exempt, parse
+from monitoring.models import Monitor
+
+SAMPLE_PREFIX, CANARY_PREFIX = "/sample/", "/canary/"
 
 
 def address_policy() -> AddressPolicy:
@@ -25,6 +30,27 @@ def address_policy() -> AddressPolicy:
         own_hosts=_own_hosts(),
         trusted_proxies=frozenset(settings.TRUSTED_PROXIES),
     )
+
+
+def exemption_of(monitor: Monitor) -> Exemption | None:
+    """The way past the address guard to the product's own pages, for the sample and for canaries; None for all others.
+
+    It opens one origin and path prefix and no redirect. A canary on somebody else's page has no use for it.
+    """
+    if monitor.is_sample:
+        return Exemption(origin=settings.SAMPLE_ORIGIN, path_prefix=SAMPLE_PREFIX)
+    if monitor.is_canary:
+        return Exemption(origin=settings.SAMPLE_ORIGIN, path_prefix=CANARY_PREFIX)
+    return None
+
+
+def is_our_page(monitor: Monitor) -> bool:
+    """Whether the product serves the page itself: no robots.txt is asked for it."""
+    exemption = exemption_of(monitor)
+    try:
+        return exemption is not None and is_exempt(parse(monitor.url), exemption)
+    except Refused:
+        return False
 
 
 def _pair(text: str) -> tuple[str, int]:

@@ -18,7 +18,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from monitoring.models import Process
-from monitoring.services import brokers, heartbeat, readings, storeprobe
+from monitoring.services import brokers, canaries, heartbeat, readings, storeprobe
 
 SLOW_DATABASE = timedelta(milliseconds=500)
 TICKER_WARNING, TICKER_PROBLEM = timedelta(seconds=30), timedelta(minutes=2)
@@ -221,6 +221,21 @@ def _clock(now: datetime) -> tuple[State, str]:
     return _graded(off, CLOCK_WARNING, CLOCK_PROBLEM), said
 
 
+def _canaries(now: datetime) -> tuple[State, str]:
+    """A missed canary is a warning: people can work, but what they are shown may not be all there is."""
+    found = canaries.summary(now=now)
+    if found is None:
+        return State.OK, "off" if not settings.CANARY_S else "not made yet"
+    said = f"{found.seen} of {found.total} noticed the last time"
+    if found.last_seen_at is not None:
+        said += f", the last one {span(now - found.last_seen_at)} ago"
+    if found.asleep:
+        return State.WARNING, f"nobody has looked for {span(canaries.RESTED)} or more; {said}"
+    if found.failed:
+        return State.WARNING, f"{found.failed} missed or noticed as something else; {said}"
+    return State.OK, said
+
+
 _LOOKS: dict[str, Look] = {
     "migrations": _migrations,
     "storage": _storage,
@@ -232,6 +247,7 @@ _LOOKS: dict[str, Look] = {
     "leases": _leases,
     "outbox": _outbox,
     "clock": _clock,
+    "canaries": _canaries,
 }
 _WITHOUT_DATABASE = frozenset({"storage", "disk"}) | ({"broker"} if settings.REDIS_URL else set())
 _RANK = [State.OK, State.UNKNOWN, State.WARNING, State.PROBLEM]

@@ -72,7 +72,7 @@ def _known(types: set[int], sites: set[int]) -> tuple[dict[int, float], dict[int
 
 
 def _watched() -> Iterable[tuple[int, int, float, float, float]]:
-    rows = Monitor.objects.filter(enabled=True, is_sample=False, last_ok_at__isnull=False, check_no__gte=LEAST_CHECKS)
+    rows = Monitor.objects.real().filter(enabled=True, last_ok_at__isnull=False, check_no__gte=LEAST_CHECKS)
     step = max(1, -(-rows.count() // SAMPLE))
     if step > 1:
         rows = rows.annotate(turn=Mod(F("pk"), step)).filter(turn=0)

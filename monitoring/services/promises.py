@@ -174,8 +174,8 @@ def what_waits(now: datetime) -> str:
 
 
 def near_end(now: datetime) -> QuerySet[Monitor]:
-    """Monitors whose promise is broken or ends soon, the oldest first; our own sample is not among them."""
-    return Monitor.objects.filter(enabled=True, is_sample=False, deadline_at__lt=now + AHEAD).order_by("deadline_at")
+    """Monitors whose promise is broken or ends soon, the oldest first; our own pages are not among them."""
+    return Monitor.objects.real().filter(enabled=True, deadline_at__lt=now + AHEAD).order_by("deadline_at")
 
 
 def _sorted_by_cause(now: datetime) -> _All:
@@ -199,7 +199,8 @@ def _sorted_by_cause(now: datetime) -> _All:
 def _add_full_hosts(found: _All) -> None:
     """Hosts that cannot bear what is promised: those promises will be broken, whoever waits."""
     pairs = (
-        Monitor.objects.filter(site__least_load__gt=1, enabled=True, quarantined_at__isnull=True, is_sample=False)
+        Monitor.objects.real()
+        .filter(site__least_load__gt=1, enabled=True, quarantined_at__isnull=True)
         .order_by()
         .values_list("team", "site")
         .distinct()

@@ -156,7 +156,7 @@ def _write(finding: Finding, monitor: Monitor, kept: Kept | None, *, token: str,
         raise StaleLeaseError(f"monitor {monitor.pk} check {number}")
     if monitor.plan_reason == hints.SIGNAL:
         hints.settle(monitor, good=finding.good, changed=finding.outcome in (Outcome.CONTENT, Outcome.FIELD))
-    if finding.reason == memories.FIRST_CAPTURE:
+    if finding.reason == memories.FIRST_CAPTURE and not monitor.is_canary:
         calibrate.first_look(monitor)
     if finding.keep in _BOUNDS:
         _bound(monitor, finding.keep, now)
@@ -505,6 +505,8 @@ def _open_or_fold(
     """The change this visit opened or folded into."""
     if finding.opens is None:
         return None
+    if monitor.is_canary and finding.opens == Change.Kind.AUDIT:
+        return None  # the audit measures what people are spared
     waiting = (
         Change.objects.select_for_update()
         .filter(monitor=monitor, state__in=[Change.State.OPEN, Change.State.SNOOZED])
@@ -526,6 +528,7 @@ def _open(finding: Finding, monitor: Monitor, check: Check, snapshot: Snapshot |
         prior_id=monitor.baseline_id,
         new=snapshot if finding.opens != Change.Kind.GONE else None,
         kind=finding.opens,
+        state=Change.State.CANARY if monitor.is_canary else Change.State.OPEN,
         opened_at=now,
         updated_at=now,
         reasons=check.reasons,

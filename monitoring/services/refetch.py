@@ -21,6 +21,7 @@ from monitoring.fetching.http import fetch
 from monitoring.models import CalibrationRun, Monitor
 from monitoring.services import calibrate, documents, following, pools, rendering
 from monitoring.services.capture import request_for
+from monitoring.services.egress import is_our_page
 from monitoring.services.egress import address_policy
 from monitoring.services.judge import page_facts
 from monitoring.services.politeness import LONGEST_REST
@@ -132,7 +133,7 @@ def _fetch(monitor: Monitor) -> Capture | Failure:
     """The page without conditions: a 304 would measure nothing. Not where the site's robots.txt forbids it."""
     now = timezone.now()
     decision = Book([monitor.site]).decide(monitor.site, monitor.url, now=now)
-    if not decision.allowed and not monitor.is_sample:
+    if not decision.allowed and not is_our_page(monitor):
         raise ValueError(decision.sentence)
     try:
         request = replace(request_for(monitor, now=now), etag="", last_modified="")

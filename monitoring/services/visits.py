@@ -26,7 +26,7 @@ _HOUR = timedelta(hours=1)
 
 
 def counts(*, now: datetime, teams: Sequence[int] | None) -> dict[str, int]:
-    """Visits of the last 24 hours by outcome, of some teams or (None) of all.
+    """Visits of the last 24 hours by outcome, of some teams or (None) of all; those of canaries are not counted.
 
     Where hours are tallied the day begins with the first whole one of them: at most an hour less is counted.
     """
@@ -39,7 +39,7 @@ def counts(*, now: datetime, teams: Sequence[int] | None) -> dict[str, int]:
             hours = hours.filter(team__in=teams)
         found.update({row["outcome"]: row["n"] for row in hours.order_by().values("outcome").annotate(n=Sum("n"))})
         since = mark
-    recent = Check.objects.filter(started_at__gte=since)
+    recent = Check.objects.filter(started_at__gte=since, monitor__is_canary=False)
     if teams is not None:
         recent = recent.filter(monitor__team__in=teams)
     found.update(dict(recent.order_by().values_list("outcome").annotate(n=Count("pk"))))
@@ -73,7 +73,7 @@ def _step(now: datetime) -> int | None:
                 TallyMark.objects.filter(pk=1).update(until=last)
             return None
         rows = (
-            Check.objects.filter(started_at__gte=start, started_at__lt=until)
+            Check.objects.filter(started_at__gte=start, started_at__lt=until, monitor__is_canary=False)
             .order_by()
             .values_list("monitor__team", "outcome")
             .annotate(n=Count("pk"))

@@ -71,9 +71,10 @@ def fold(*, now: datetime, most: int = MOST) -> int:
     with transaction.atomic():
         FoldMark.objects.get_or_create(name=MARK)
         mark = FoldMark.objects.select_for_update().get(name=MARK)
+        last = _last(mark.check_id, now, most)
         before = Check.objects.filter(monitor=OuterRef("monitor"), check_no=OuterRef("check_no") - 1)
         rows = list(
-            Check.objects.filter(pk__gt=mark.check_id, pk__lte=_last(mark.check_id, now, most))
+            Check.objects.filter(pk__gt=mark.check_id, pk__lte=last, monitor__is_canary=False)
             .annotate(
                 body_before=Subquery(before.values("raw_sha256")[:1]), rebased_before=Subquery(before.values("rebased")[:1])
             )
@@ -83,10 +84,10 @@ def fold(*, now: datetime, most: int = MOST) -> int:
                 "raw_sha256", "body_before", "rebased_before",
             )
         )  # fmt: skip
-        if rows:
-            _add_days(rows)
-            _add_stillness(rows)
-            mark.check_id = rows[-1]["pk"]
+        _add_days(rows)
+        _add_stillness(rows)
+        if last > mark.check_id:
+            mark.check_id = last
             mark.save(update_fields=["check_id"])
     return len(rows)
 
@@ -206,7 +207,7 @@ def look(*, now: datetime) -> int:
         if site in watches:
             found.append(silence_of(watches[site]))
         for sign in found:
-            told += _look_at(site, sign, open_ones.get((site, sign.kind)), now)
+            told += look_at(site, sign, open_ones.get((site, sign.kind)), now=now)
     return told
 
 
@@ -240,15 +241,15 @@ def silence_of(watch: SiteWatch) -> Sign:
     return Sign(Alarm.Kind.SILENT, found.is_silent, not found.is_over, data)
 
 
-def _look_at(site: int, sign: Sign, alarm: Alarm | None, now: datetime) -> bool:
-    """One rule's word on one site against its alarm, if there is one."""
+def look_at(site: int, sign: Sign, alarm: Alarm | None, *, now: datetime, patience: Patience = PATIENCE) -> bool:
+    """Hold one rule's word on one site against its open alarm, if there is one; whether there was something to tell."""
     if alarm is None and not sign.begins:
         return False
     raised = alarm is not None and alarm.raised_at is not None
     trouble = sign.begins or (raised and sign.goes_on)
     if alarm is None:
         alarm = Alarm(site_id=site, kind=sign.kind, since=now, looked_at=now, began_at=now)
-    seen, event = after_look(_seen(alarm), trouble=trouble, pages=1, now=now.timestamp(), p=PATIENCE)
+    seen, event = after_look(_seen(alarm), trouble=trouble, pages=1, now=now.timestamp(), p=patience)
     if not seen.raised and not trouble and event is None:
         if alarm.pk is not None:
             alarm.delete()  # it was gone before it was told

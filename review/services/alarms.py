@@ -20,9 +20,18 @@ from review.services.digests import absolute, language_of
 
 
 def recipients(alarm: Alarm) -> list[User]:
-    """Members of teams that watch pages of the site, who have a mail address and did not switch alerts off."""
+    """Who is told, of those with a mail address who did not switch alerts off: members of teams that watch pages of the site.
+
+    A canary is nobody's page: leads and admins are told, for it is the watch itself that failed.
+    """
     wants = Q(digest_subscription__isnull=True) | Q(digest_subscription__alerts=True)
-    watching = Q(teams__monitors__site=alarm.site_id, teams__monitors__enabled=True, teams__monitors__is_sample=False)
+    if alarm.kind == Alarm.Kind.CANARY:
+        watching = Q(groups__name__in=roles.CALIBRATING)
+    else:
+        watching = Q(
+            teams__monitors__site=alarm.site_id, teams__monitors__enabled=True,
+            teams__monitors__is_sample=False, teams__monitors__is_canary=False,
+        )  # fmt: skip
     people = User.objects.filter(wants, watching, is_active=True).exclude(email="").distinct()
     return list(people.select_related("preferences").order_by("pk"))
 

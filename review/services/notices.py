@@ -56,9 +56,9 @@ def tick(*, now: datetime) -> int:
 
 
 def _in_trouble() -> Q:
-    """Monitors that failed as often in a row as their page type waits for, or that are held; our own sample never."""
+    """Monitors that failed as often in a row as their page type waits for, or that are held; our own pages never."""
     failing = Q(fail_no__gt=0, fail_no__gte=F("page_type__tell_after"))
-    return Q(enabled=True, is_sample=False) & (failing | Q(quarantined_at__isnull=False))
+    return Q(enabled=True, is_sample=False, is_canary=False) & (failing | Q(quarantined_at__isnull=False))
 
 
 def _untold() -> QuerySet[Monitor]:

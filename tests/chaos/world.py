@@ -48,6 +48,7 @@ def environment(folder: Path, database_url: str, *, redis: str = "", allowed: st
         "TIDELINE_TEST_ALLOWED_ADDRESSES": allowed,
         "TIDELINE_LEASE_S": str(LEASE_S),
         "TIDELINE_CONFIRM_DELAY_S": "0",
+        "TIDELINE_CANARY_S": "0",
         "TIDELINE_WORKERS": "2",
         "TIDELINE_BROWSER_WORKERS": "0",
         "TIDELINE_LOG_LEVEL": "WARNING",

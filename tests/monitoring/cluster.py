@@ -33,6 +33,7 @@ class Cluster:
             "TIDELINE_LEASE_S": "3",
             "TIDELINE_CONFIRM_DELAY_S": "1",
             "TIDELINE_WORKERS": "2",
+            "TIDELINE_CANARY_S": "0",
             "DJANGO_SETTINGS_MODULE": os.environ.get("DJANGO_SETTINGS_MODULE", "config.settings"),
         }
         self.lose_messages: Callable[[], object] = lambda: self.execute("DELETE FROM django_q_ormq")

@@ -27,7 +27,7 @@ class Command(BaseCommand):
             self.stdout.write(f"Removed {workspace.remove()} sample monitors")
             return
         marker = Path(settings.DATA_DIR) / "sample-made"
-        if marker.exists() or Monitor.objects.exists():
+        if marker.exists() or Monitor.objects.filter(is_canary=False).exists():
             return
         made = workspace.make(timezone.now())
         marker.touch()

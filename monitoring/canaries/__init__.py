@@ -1,0 +1,1 @@
+"""Canaries, as arithmetic: which page shows what at which moment, and what a visit should have found."""
