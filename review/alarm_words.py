@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
-from monitoring.models import Alarm
+from monitoring.models import Alarm, Outcome
 from review import wording
 
 
@@ -38,8 +41,23 @@ def reason(alarm: Alarm) -> str:
         % {"share": percent("share"), "usual": percent("usual")},
         Alarm.Kind.SLOW: _("A visit takes %(now)s ms and took %(before)s ms before.")
         % {"now": number("now_ms", 0), "before": number("before_ms", 0)},
+        Alarm.Kind.CANARY: _canary(facts),
     }
     return said[Alarm.Kind(alarm.kind)]
+
+
+def _canary(facts: dict[str, Any]) -> str:  # Any: JSON
+    """What was planted when, and what was seen of it."""
+    labels = {str(outcome.value): str(outcome.label) for outcome in Outcome}
+    planted = parse_datetime(str(facts.get("planted_at", "")))
+    words = {
+        "at": wording.day_words(planted, "clock") if planted else "?",
+        "expected": labels.get(str(facts.get("expected", "")), "?"),
+        "seen": labels.get(str(facts.get("seen", "")), ""),
+    }
+    if not words["seen"]:
+        return _("What was planted on %(at)s should have been noticed as %(expected)s; no visit came.") % words
+    return _("What was planted on %(at)s should have been noticed as %(expected)s and was seen as %(seen)s.") % words
 
 
 def next_step(alarm: Alarm) -> str:
@@ -52,5 +70,8 @@ def next_step(alarm: Alarm) -> str:
         Alarm.Kind.NOISE_DISTANCE: _("The template changes. Calibrate the monitors anew, or narrow their region."),
         Alarm.Kind.BLOCKED: _("Ask the site's owner for access, visit less often, or choose another vantage."),
         Alarm.Kind.CAPTURES: _("Look at the reasons of the last checks; addresses may have moved."),
+        Alarm.Kind.CANARY: _(
+            "Until this is over take no silence for granted. Run “manage.py status” and look at the canary's last checks."
+        ),
         Alarm.Kind.SLOW: _("Visit less often, or look at whether the site has a fault."),
     }[Alarm.Kind(alarm.kind)]

@@ -7,6 +7,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from review.views import (
     absence,
     calibration,
+    canaries,
     change,
     compare,
     decide,
@@ -65,6 +66,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("m/<int:pk>/vantages/", vantages.vantages_page, name="vantages"),
     path("sites/", sites.site_list, name="sites"),
     path("sites/<int:pk>/", site.site_page, name="site"),
+    path("canaries/", canaries.canary_page, name="canaries"),
     path("fleet/", fleet.fleet_page, name="fleet"),
     path("fleet/overdue/", overdue.overdue, name="overdue"),
     path("verdicts/", verdict_log.log, name="verdicts"),

@@ -51,9 +51,49 @@ def _generation(turn: int, place: int, places: int) -> int:
     return (turn - place) // places
 
 
-_FIRST = ("Alder", "Birch", "Cedar", "Dogwood", "Elm", "Fir", "Gorse", "Hazel", "Ivy", "Juniper", "Kauri", "Larch", "Maple")
-_SECOND = ("bridge", "field", "gate", "harbour", "hill", "lake", "mill", "point", "ridge", "ton", "vale", "wick", "wood")
-_TRADE = ("Bakers", "Brewers", "Carriers", "Foundry", "Growers", "Millers", "Oils", "Paper", "Potters", "Tanners", "Weavers")
+_FIRST = (
+    "Alder",
+    "Birch",
+    "Cedar",
+    "Dogwood",
+    "Elm",
+    "Fir",
+    "Gorse",
+    "Hazel",
+    "Ivy",
+    "Juniper",
+    "Kauri",
+    "Larch",
+    "Maple",
+)
+_SECOND = (
+    "bridge",
+    "field",
+    "gate",
+    "harbour",
+    "hill",
+    "lake",
+    "mill",
+    "point",
+    "ridge",
+    "ton",
+    "vale",
+    "wick",
+    "wood",
+)
+_TRADE = (
+    "Bakers",
+    "Brewers",
+    "Carriers",
+    "Foundry",
+    "Growers",
+    "Millers",
+    "Oils",
+    "Paper",
+    "Potters",
+    "Tanners",
+    "Weavers",
+)
 _ENTRIES = 12
 
 

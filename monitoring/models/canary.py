@@ -13,7 +13,9 @@ class Canary(models.Model):
     """One page with a known schedule: a planting every `every_s` seconds, at `phase_s` after the epoch and its multiples."""
 
     monitor = models.OneToOneField(Monitor, on_delete=models.CASCADE, related_name="canary")
-    key = models.SlugField(_("name"), max_length=40, unique=True)  # of canaries.pages, or its own for somebody else's page
+    key = models.SlugField(
+        _("name"), max_length=40, unique=True
+    )  # of canaries.pages, or its own for somebody else's page
     expected = models.CharField(_("expected"), max_length=10, choices=Outcome.choices)
     every_s = models.PositiveIntegerField(_("every, seconds"))
     phase_s = models.PositiveIntegerField(default=0)

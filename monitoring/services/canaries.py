@@ -73,10 +73,11 @@ def _look_at(canary: Canary, now: datetime) -> bool:
     Canary.objects.filter(pk=canary.pk).update(looked_at=now)
     last = canary.plantings.filter(state__in=_DECIDED).first()
     failed = last is not None and last.state in _FAILED
-    data = {"every_s": float(canary.every_s)} if last is None else {"planted_at": last.planted_at.timestamp()}
+    facts = {"expected": canary.expected, "seen": last.seen, "planted_at": last.planted_at.isoformat()} if last else {}
     site = canary.monitor.site_id
     alarm = Alarm.objects.filter(site=site, kind=Alarm.Kind.CANARY, cleared_at__isnull=True).first()
-    return look_at(site, Sign(Alarm.Kind.CANARY, failed, failed, data), alarm, now=now, patience=AT_ONCE)
+    sign = Sign(Alarm.Kind.CANARY, failed, failed, {})
+    return look_at(site, sign, alarm, now=now, patience=AT_ONCE, facts=facts)
 
 
 def _settling(canary: Canary) -> timedelta:
@@ -159,9 +160,20 @@ class Standing:
     next_at: datetime
 
     @property
+    def every(self) -> timedelta:
+        """How often something is planted."""
+        return timedelta(seconds=self.canary.every_s)
+
+    @property
     def last(self) -> Planting | None:
         """The newest planting of which it is known whether it was seen."""
         return next((row for row in self.plantings if row.state in _DECIDED), None)
+
+    @property
+    def delay(self) -> timedelta | None:
+        """How long after the last planting it was noticed; None where it was not."""
+        row = self.last
+        return row.seen_at - row.planted_at if row and row.state == Planting.State.SEEN and row.seen_at else None
 
     @property
     def failed(self) -> bool:

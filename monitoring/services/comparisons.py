@@ -25,8 +25,7 @@ from monitoring.fetching.http import fetch
 from monitoring.models import Monitor, Vantage, VantageComparison
 from monitoring.services import documents, following, places, politeness, pools, rendering, robots
 from monitoring.services.capture import request_for
-from monitoring.services.egress import is_our_page
-from monitoring.services.egress import address_policy
+from monitoring.services.egress import address_policy, is_our_page
 from monitoring.services.judge import page_facts, readings_of, settings_of
 from monitoring.services.record import scrubbed
 from monitoring.services.rules import Rules, rules_of

@@ -21,8 +21,7 @@ from monitoring.fetching.http import fetch
 from monitoring.models import CalibrationRun, Monitor
 from monitoring.services import calibrate, documents, following, pools, rendering
 from monitoring.services.capture import request_for
-from monitoring.services.egress import is_our_page
-from monitoring.services.egress import address_policy
+from monitoring.services.egress import address_policy, is_our_page
 from monitoring.services.judge import page_facts
 from monitoring.services.politeness import LONGEST_REST
 from monitoring.services.robots import Book

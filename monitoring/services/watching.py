@@ -241,8 +241,19 @@ def silence_of(watch: SiteWatch) -> Sign:
     return Sign(Alarm.Kind.SILENT, found.is_silent, not found.is_over, data)
 
 
-def look_at(site: int, sign: Sign, alarm: Alarm | None, *, now: datetime, patience: Patience = PATIENCE) -> bool:
-    """Hold one rule's word on one site against its open alarm, if there is one; whether there was something to tell."""
+def look_at(
+    site: int,
+    sign: Sign,
+    alarm: Alarm | None,
+    *,
+    now: datetime,
+    patience: Patience = PATIENCE,
+    facts: Mapping[str, Any] | None = None,
+) -> bool:
+    """Hold one rule's word on one site against its open alarm, if there is one; whether there was something to tell.
+
+    `facts` stand in the alarm in place of the sign's figures.
+    """
     if alarm is None and not sign.begins:
         return False
     raised = alarm is not None and alarm.raised_at is not None
@@ -256,8 +267,8 @@ def look_at(site: int, sign: Sign, alarm: Alarm | None, *, now: datetime, patien
         return False
     alarm.trouble, alarm.looks, alarm.looked_at = seen.trouble, seen.looks, now
     alarm.since = datetime.fromtimestamp(seen.since, UTC)
-    if sign.data and trouble:
-        alarm.facts = sign.data
+    if trouble and (said := facts or sign.data):
+        alarm.facts = dict(said)
     with transaction.atomic():
         if event is not None:
             alarm.told_at = now

@@ -52,7 +52,7 @@ def missed_each(user: User, *, now: datetime, days: int = DAYS) -> MissedEach:
 
 def _monitors(user: User | None) -> QuerySet[Monitor]:
     monitors = Monitor.objects.all() if user is None else Monitor.objects.visible_to(user)
-    return monitors.filter(is_sample=False)
+    return monitors.real()
 
 
 def _together(strata: dict[int, list[Stratum]], found: Counter[int]) -> Missed:

@@ -46,7 +46,7 @@ def tell_alarm(sender: Any, *, alarm: Alarm, event: Event, now: datetime, **extr
                 "over": event is Event.CLEARED,
                 "reason": alarm_words.reason(alarm),
                 "next_step": alarm_words.next_step(alarm),
-                "url": absolute(reverse("sites")),
+                "url": absolute(reverse("canaries" if alarm.kind == Alarm.Kind.CANARY else "sites")),
             }
             outbox.enqueue(
                 key=f"alarm/{alarm.pk}/{event}/{user.pk}/{now:%Y%m%dT%H%M}",

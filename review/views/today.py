@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET
 
 from monitoring.models import CalibrationRun, Change, Monitor
 from monitoring.sample import workspace
-from monitoring.services import lessons
+from monitoring.services import canaries, lessons
 from review import alarms, calibration_words, promises, roles, rows, standing
 from review.middleware import preferences_of
 from review.selectors import missing, queue, watch
@@ -42,6 +42,7 @@ def today(request: HttpRequest) -> HttpResponse:
             "new": waiting.filter(opened_at__gte=now - timedelta(hours=24)).order_by()[: watch.COUNTED].count(),
             "decided": queue.decided_today(user=user, since=moments.start_of_day(now)),
             "figures": watch.figures(user=user, now=now),
+            "canaries": canaries.summary(now=now),
             "stopped": alarms.stopped_sentence(now),
             "alarms": [alarms.line(one) for one in raised],
             "promises": promises.report(user, now=now, told_already={one.cause for one in raised}),

@@ -44,6 +44,7 @@ PAGES = {
     "change-ja": "/c/7/?view=prior",
     "monitor": "/m/3/",
     "monitors": "/monitors/",
+    "canaries": "/canaries/",
     "sites": "/sites/?show=all",
     "site": "/sites/3/",
     "site-blocked": "/sites/10/",

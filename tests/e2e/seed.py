@@ -503,6 +503,24 @@ def facts() -> dict[str, int]:
     return {"monitors": Monitor.objects.count(), "changes": Change.objects.count()}
 
 
+def plantings(now: datetime | None = None) -> None:
+    """Our canaries with thirty plantings each, of which one was missed a while ago and one just now."""
+    from monitoring.models import Canary, Planting
+    from monitoring.services import canary_setup
+
+    now = now or datetime.now(UTC)
+    canary_setup.ensure(now=now)
+    Canary.objects.update(looked_at=now)
+    for canary in Canary.objects.all():
+        for back in range(30):
+            at = now - timedelta(hours=back + 1)
+            missed = (canary.key, back) in {("entry", 9), ("challenge", 0)}
+            Planting.objects.create(
+                canary=canary, planted_at=at, state="wrong" if missed else "seen", seen="none" if missed else canary.expected,
+                seen_at=at + timedelta(minutes=4), score=0.81 if canary.expected == "content" else None,
+            )  # fmt: skip
+
+
 if __name__ == "__main__":
     import os
 
@@ -513,4 +531,5 @@ if __name__ == "__main__":
     made = seed()
     past_verdicts(made)
     more_shapes(made)
+    plantings()
     print(facts())

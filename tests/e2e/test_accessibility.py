@@ -32,6 +32,7 @@ def test_axe_finds_nothing_on_the_pages_of_a_reviewer(
 ) -> None:
     seed.past_verdicts(people)  # type: ignore[arg-type]
     seed.more_shapes(people)  # type: ignore[arg-type]
+    seed.plantings()
     page = open_as(
         color_scheme=theme, viewport={"width": size[0], "height": size[1]}, bypass_csp=True, reduced_motion="reduce"
     )
@@ -41,7 +42,7 @@ def test_axe_finds_nothing_on_the_pages_of_a_reviewer(
     for path in (
         "/", "/queue/", f"/c/{change.pk}/", f"/c/{change.pk}/?view=split", f"/c/{change.pk}/?view=fields",
         f"/c/{change.pk}/?view=rendered", f"/c/{change.pk}/ignore/1/", f"/c/{change.pk}/?view=prior&d=000000000000", f"/m/{change.monitor_id}/compare/",
-        "/queue/?q=data", "/queue/?q=nowhere&priority=3", "/queue/?view=snoozed", "/monitors/", f"/m/{change.monitor_id}/", "/sites/", f"/sites/{jacket.site_id}/", f"/sites/{change.monitor.site_id}/", "/verdicts/", "/verdicts/report/", "/fields/", f"/fields/?monitor={jacket.pk}", f"/fields/?monitor={jacket.pk}&name=price", "/calibration/privacy-policy/",
+        "/queue/?q=data", "/queue/?q=nowhere&priority=3", "/queue/?view=snoozed", "/monitors/", f"/m/{change.monitor_id}/", "/sites/", "/canaries/", f"/sites/{jacket.site_id}/", f"/sites/{change.monitor.site_id}/", "/verdicts/", "/verdicts/report/", "/fields/", f"/fields/?monitor={jacket.pk}", f"/fields/?monitor={jacket.pk}&name=price", "/calibration/privacy-policy/",
         "/me/", "/queue/?kind=noise", "/nowhere/",
     ):  # fmt: skip
         page.goto(site + path)
@@ -104,6 +105,7 @@ def test_no_page_scrolls_sideways(open_as: Open, site: str, width: int) -> None:
         "/monitors/",
         f"/m/{change.monitor_id}/",
         "/sites/",
+        "/canaries/",
         f"/sites/{change.monitor.site_id}/",
         "/verdicts/",
         "/verdicts/report/",

@@ -26,8 +26,8 @@ from monitoring.models import (
     Planting,
     SiteDay,
 )
-from monitoring.services import brake, canaries, canary_setup, egress, health, visits, watching
 from monitoring.models.monitor import of_visible
+from monitoring.services import brake, canaries, canary_setup, egress, health, visits, watching
 from review.selectors import watch
 from tests.factories import make_monitor, make_user
 from tests.monitoring.conftest import visit
@@ -134,7 +134,7 @@ def test_thirty_plantings_in_a_row_are_seen_as_what_they_are(watched: Watch) -> 
 
 @pytest.mark.django_db
 def test_nothing_of_a_canary_reaches_people_or_what_is_learned(watched: Watch) -> None:
-    make_monitor()
+    make_monitor(next_check_at=None)
     boss = User.objects.create_superuser("boss", "boss@example.test", "correct horse battery")
     for hour in range(3):
         watched.go(START + timedelta(hours=hour, minutes=3))
@@ -199,7 +199,9 @@ def test_a_canary_that_is_not_visited_is_missed_by_half_its_time(watched: Watch)
         assert watched.go(START + timedelta(minutes=minute), visited=False) == 0
 
     assert watched.go(START + timedelta(minutes=90), visited=False) == len(PLANS)
-    assert set(Planting.objects.filter(planted_at=START + timedelta(hours=1)).values_list("state", flat=True)) == {"missed"}
+    assert set(Planting.objects.filter(planted_at=START + timedelta(hours=1)).values_list("state", flat=True)) == {
+        "missed"
+    }
 
 
 @pytest.mark.django_db
@@ -211,7 +213,9 @@ def test_a_time_in_which_nothing_ran_is_no_miss_but_proves_nothing(watched: Watc
     assert canaries.look(now=datetime.now(UTC)) == 0
     assert asleep is not None
     assert asleep.asleep
-    assert set(Planting.objects.filter(planted_at=START + timedelta(hours=1)).values_list("state", flat=True)) == {"void"}
+    assert set(Planting.objects.filter(planted_at=START + timedelta(hours=1)).values_list("state", flat=True)) == {
+        "void"
+    }
 
 
 @pytest.mark.django_db
@@ -250,7 +254,11 @@ def test_the_guard_lets_only_the_canarys_own_address_through(settings: Any) -> N
     exemption, policy = egress.exemption_of(monitor), egress.address_policy()
 
     assert check_url(monitor.url, policy, exemption=exemption) == monitor.url
-    for url in ("http://127.0.0.1:8000/admin/", "http://127.0.0.1:8000/canary/../admin/", "http://127.0.0.1:8001/canary/date/"):
+    for url in (
+        "http://127.0.0.1:8000/admin/",
+        "http://127.0.0.1:8000/canary/../admin/",
+        "http://127.0.0.1:8001/canary/date/",
+    ):
         with pytest.raises(Exception, match="public address"):
             check_url(url, policy, exemption=exemption)
     assert egress.exemption_of(make_monitor(url=monitor.url)) is None
@@ -271,14 +279,18 @@ def test_pages_are_served_without_rights_and_only_while_canaries_are_on(client: 
 @pytest.mark.django_db
 def test_an_admin_names_somebody_elses_page(settings: Any, capsys: pytest.CaptureFixture[str]) -> None:
     settings.CANARY_S = 3600
-    call_command("canaries", "add", "https://clock.example/today", "--key", "clock", "--expect", "content", "--every", "86400")
+    call_command(
+        "canaries", "add", "https://clock.example/today", "--key", "clock", "--expect", "content", "--every", "86400"
+    )
 
     found = Canary.objects.select_related("monitor").get(key="clock")
 
     assert (found.monitor.is_canary, found.monitor.url, found.every_s) == (True, "https://clock.example/today", 86_400)
     assert not egress.is_our_page(found.monitor)
     with pytest.raises(CommandError):
-        call_command("canaries", "add", "http://127.0.0.1/", "--key", "inside", "--expect", "content", "--every", "86400")
+        call_command(
+            "canaries", "add", "http://127.0.0.1/", "--key", "inside", "--expect", "content", "--every", "86400"
+        )
     call_command("canaries", "remove", "clock")
     assert not Canary.objects.filter(key="clock").exists()
     with pytest.raises(CommandError):

@@ -106,7 +106,7 @@ def test_the_door_speaks_the_browsers_language(language: str, word: str) -> None
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("path", ["/", "/queue/", "/monitors/", "/sites/", "/verdicts/", "/me/"])
+@pytest.mark.parametrize("path", ["/", "/queue/", "/monitors/", "/sites/", "/canaries/", "/verdicts/", "/me/"])
 @pytest.mark.usefixtures("strict_templates")
 def test_every_page_opens_in_every_language(analyst: User, sign_in: SignIn, language: str, path: str) -> None:
     client = sign_in(analyst)

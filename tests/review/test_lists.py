@@ -41,7 +41,7 @@ def field_change(**extra: Any) -> FieldChange:
     return FieldChange.objects.create(monitor=monitor, check_row=make_check(monitor), **values)
 
 
-@pytest.mark.parametrize("name", ["monitors", "sites", "verdicts", "fields", "today"])
+@pytest.mark.parametrize("name", ["monitors", "sites", "canaries", "verdicts", "fields", "today"])
 def test_lists_show_nothing_of_other_teams(analyst: User, sign_in: SignIn, name: str) -> None:
     theirs = make_monitor(name="Their secret", team=make_team("Elsewhere"))
     theirs.site.name = "Secret site"
@@ -55,7 +55,7 @@ def test_lists_show_nothing_of_other_teams(analyst: User, sign_in: SignIn, name:
     assert b"ecret" not in sign_in(analyst).get(reverse(name)).content
 
 
-@pytest.mark.parametrize("name", ["monitors", "sites", "verdicts", "fields", "today"])
+@pytest.mark.parametrize("name", ["monitors", "sites", "canaries", "verdicts", "fields", "today"])
 def test_more_rows_need_no_more_queries(analyst: User, sign_in: SignIn, name: str) -> None:
     client, counts = sign_in(analyst), []
     for batch in range(2):

@@ -56,6 +56,7 @@ ROUTES: dict[str, str] = {
     "monitor_evidence": TEAM,
     "sites": OWN,
     "site": TEAM,
+    "canaries": OWN,
     "fleet": OWN,
     "overdue": OWN,
     "verdicts": OWN,
@@ -85,7 +86,7 @@ ROUTES: dict[str, str] = {
     "frame": OPEN,
 }
 # On other pages: Django's admin has a permission model and tests of its own; the sample pages and probes are public.
-ELSEWHERE = {"admin", "sample-page", "unnamed admin/login/"}
+ELSEWHERE = {"admin", "sample-page", "canary-page", "unnamed admin/login/"}
 POST_ONLY = {"bulk", "undo_batch", "save_view", "decide", "note", "here", "key_terms", "absence", "keys", "give_reason", "learn", "learned_rule", "check_now", "report_missed", "remove_missed", "calibrate_monitor", "calibration_propose", "calibration_apply", "decide_hold", "theme", "language", "remove_sample"}  # fmt: skip
 # With a fresh database these have nothing to show.
 EMPTY = {"screenshot", "picture"}

@@ -29,9 +29,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["action"] == "add":
             self._add(options)
-        elif options["action"] == "remove":
-            if not canary_setup.remove(options["target"]):
-                raise CommandError("No canary on somebody else's page has that name.")
+        elif options["action"] == "remove" and not canary_setup.remove(options["target"]):
+            raise CommandError("No canary on somebody else's page has that name.")
         for one in canaries.standings(now=timezone.now()):
             last = f"{one.last.planted_at:%Y-%m-%d %H:%M} {one.last.state}" if one.last else "not tried yet"
             self.stdout.write(f"{one.canary.key:<12} {one.canary.expected:<8} {last:<26} {one.canary.monitor.url}")
