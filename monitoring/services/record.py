@@ -538,7 +538,8 @@ def _open(finding: Finding, monitor: Monitor, check: Check, snapshot: Snapshot |
         **_judged(finding),
         **_shown(finding, finding.diff, monitor),
     )
-    change_opened.send(sender=Change, change=change, monitor=monitor, now=now)
+    if not monitor.is_canary:
+        change_opened.send(sender=Change, change=change, monitor=monitor, now=now)
     return change
 
 
@@ -664,7 +665,7 @@ def _field_changes(
             important=edit.name in rules.important,
             at=finding.started_at,
         )
-        if row.important:
+        if row.important and not monitor.is_canary:
             important_field_changed.send(sender=FieldChange, field_change=row, monitor=monitor, now=now)
 
 
