@@ -6,6 +6,9 @@ from django.urls import path
 
 from review.views import frame
 
-urlpatterns = [path("frame/<str:token>/", frame.frame, name="frame")]
+urlpatterns = [
+    path("frame/<str:token>/", frame.frame, name="frame"),
+    path("frame/selector/<str:token>/", frame.trial, name="frame_trial"),
+]
 handler404 = "review.views.frame.nothing"
 handler500 = "review.views.frame.broken"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import re
+import secrets
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,12 +25,13 @@ from selectolax.lexbor import LexborHTMLParser
 from monitoring.detection.blocks import Reading, page_of
 from review.rendering import plain
 
-SALT = "review.frame"
+SALT, TRIAL_SALT = "review.frame", "review.frame.selector"
 LIFE_S = 1800
 MAX_HTML_BYTES = 1_000_000
 MAX_TAGS = 20_000
 MAX_TEXT_CHARS = 1_000_000
 MAX_ATTRIBUTES = 2_000  # of one tag: parsers compare each with all others
+MAX_HITS = 2_000  # of a selector
 MAX_DEPTH = 150  # work grows with tags times depth: nested deeper, a page is shown as its text
 
 DROPPED = (
@@ -95,6 +97,7 @@ STYLE = """
 mark.tl-del{background:#fbe3dc;color:#7a2a1c;padding:0 1px}mark.tl-ins{background:#d8f0e2;color:#14532d;padding:0 1px}
 .tl-page{margin:22px 0 8px;padding-bottom:2px;border-bottom:1px solid #ddd;color:#666;font-size:12px}
 .tl-place{position:relative;scroll-margin-top:38vh}.tl-place::before{content:"";position:absolute;left:-9px;top:2px;bottom:2px;border-left:3px solid #8a8f98}.tl-gap{display:block;height:0;border-top:2px dotted #8a8f98;margin:6px 0;scroll-margin-top:38vh}
+.tl-hit{outline:3px solid #b45309;outline-offset:2px;background-color:#fff3d6;color:#222;scroll-margin-top:38vh}
 .tl-place:target,.tl-gap:target{outline:2px solid #2f4f9e;outline-offset:5px;border-radius:3px}
 """
 
@@ -119,6 +122,27 @@ def read_ticket(token: str) -> Ticket:
     """The ticket in an address; raises BadSignature when it is forged or older than LIFE_S seconds."""
     user, change, snapshot, side = signing.loads(token, salt=SALT, max_age=LIFE_S)
     return Ticket(user=user, change=change, snapshot=snapshot, side=side)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What the address of a selector's trial stands for: a selector on one snapshot, for one person."""
+
+    user: int
+    snapshot: int
+    selector: str
+
+
+def trial_url(trial: Trial) -> str:
+    """The signed address of a snapshot with what the selector matches, on the frames' host."""
+    token = signing.dumps([trial.user, trial.snapshot, trial.selector], salt=TRIAL_SALT, compress=False)
+    return settings.FRAME_ORIGIN + reverse("frame_trial", args=[token], urlconf="review.frame_urls")
+
+
+def read_trial(token: str) -> Trial:
+    """The trial in an address; raises BadSignature when it is forged or older than LIFE_S seconds."""
+    user, snapshot, selector = signing.loads(token, salt=TRIAL_SALT, max_age=LIFE_S)
+    return Trial(user=user, snapshot=snapshot, selector=selector)
 
 
 def policy() -> str:
@@ -277,9 +301,15 @@ def _mark_places(soup: BeautifulSoup, document: dict[str, Any], side: str) -> No
 # --- the page --------------------------------------------------------------------------------------------------
 
 
-def _well_formed(text: str) -> str:
-    """The page as a browser's parser writes it out again: html.parser takes minutes over a flood of tags without end."""
-    return LexborHTMLParser(text).html or ""
+def _well_formed(text: str, *, selector: str = "", mark: str = "") -> str:
+    """The page as a browser's parser writes it out again: html.parser takes minutes over a flood of tags without end.
+
+    What the selector matches carries the attribute `mark`.
+    """
+    page = LexborHTMLParser(text)
+    for node in page.css(selector)[:MAX_HITS] if selector else ():
+        node.attrs[mark] = ""
+    return page.html or ""
 
 
 def _is_deep(soup: BeautifulSoup) -> bool:
@@ -335,17 +365,50 @@ def prepare(body: bytes, *, charset: str, content_type: str, document: dict[str,
 
     A page that is no HTML, or too large to prepare while somebody waits, is shown as its extracted text.
     """
+    found = _inert(body, charset=charset, content_type=content_type)
+    if found is None:
+        return extracted(document, side=side, title=title)
+    soup, _hits = found
+    _mark_places(soup, document, side)
+    return _written(soup, title)
+
+
+def matching(body: bytes, *, charset: str, content_type: str, selector: str, title: str) -> str | None:
+    """The captured page as inert HTML with what a CSS selector matches outlined and reachable as #p1, #p2 and so on.
+
+    The selector has to parse (`ignore.selector_fault`). None where the page is no HTML or too large.
+    """
+    found = _inert(body, charset=charset, content_type=content_type, selector=selector)
+    if found is None:
+        return None
+    soup, hits = found
+    for number, element in enumerate((one for one in hits if not one.decomposed), start=1):
+        element["id"] = f"p{number}"
+        element["class"] = [*_classes(element), "tl-hit"]
+    return _written(soup, title)
+
+
+def _inert(
+    body: bytes, *, charset: str, content_type: str, selector: str = ""
+) -> tuple[BeautifulSoup, list[Tag]] | None:
+    """The page's cleaned tree and what the selector matches in it; None for no HTML and where that would take too long."""
     is_html = not content_type or "html" in content_type or "xml" in content_type
     if not is_html or len(body) > MAX_HTML_BYTES or body.count(b"<") > 2 * MAX_TAGS:
-        return extracted(document, side=side, title=title)
+        return None
     text = decode(body, charset)
     if any(tag.group().count(" ") > MAX_ATTRIBUTES for tag in _WHOLE_TAG.finditer(_BLANKS.sub(" ", text))):
-        return extracted(document, side=side, title=title)
-    soup = BeautifulSoup(_well_formed(text), "html.parser")
+        return None
+    mark = f"tl-{secrets.token_hex(8)}"  # no page knows it beforehand
+    soup = BeautifulSoup(_well_formed(text, selector=selector, mark=mark), "html.parser")
     if _is_deep(soup):
-        return extracted(document, side=side, title=title)
+        return None
+    hits = soup.find_all(attrs={mark: True}) if selector else []
     _clean(soup)
-    _mark_places(soup, document, side)
+    return soup, hits
+
+
+def _written(soup: BeautifulSoup, title: str) -> str:
+    """A cleaned tree as a page of ours."""
     styles = "".join(str(style.extract()) for style in soup.find_all("style"))
     root, inner = soup.find("html"), soup.find("body")
     lang = str(root.get("lang", "")) if isinstance(root, Tag) else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.db import models
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 
@@ -91,6 +92,10 @@ class Site(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def get_absolute_url(self) -> str:
+        """The site's page."""
+        return reverse("site", args=[self.pk])
 
     @property
     def effective_gap_s(self) -> float:

@@ -16,6 +16,7 @@ from monitoring import storage
 from monitoring.detection.documents.faults import DocumentFault
 from monitoring.detection.documents.types import DocumentType
 from monitoring.models import Change, Monitor, Snapshot
+from monitoring.models.monitor import of_visible
 from monitoring.services import documents
 from monitoring.services.rules import Rules
 from review import frames
@@ -81,6 +82,36 @@ def frame(request: HttpRequest, token: str) -> HttpResponse:
             title=title,
         )
     )
+
+
+@login_not_required
+@xframe_options_exempt
+@require_GET
+def trial(request: HttpRequest, token: str) -> HttpResponse:
+    """A stored capture with what a selector matches in it. The address is the permission."""
+    try:
+        wanted = frames.read_trial(token)
+    except (BadSignature, ValueError, TypeError):
+        return _sentence(_("This view has expired. Load the page again."), 410)
+    user = get_user_model().objects.filter(pk=wanted.user, is_active=True).first()
+    rows = of_visible(Snapshot.objects.select_related("payload"), user) if user else Snapshot.objects.none()
+    snapshot = rows.filter(pk=wanted.snapshot).first()
+    if snapshot is None:
+        return _sentence(_("There is nothing at this address."), 404)
+    try:
+        body = storage.get(snapshot.payload)
+    except storage.StorageError:
+        return _sentence(_("The stored bytes of this snapshot can't be read."), 404)
+    page = frames.matching(
+        body,
+        charset=snapshot.charset,
+        content_type=snapshot.content_type,
+        selector=wanted.selector,
+        title=snapshot.title,
+    )
+    if page is None:
+        return _sentence(_("This capture is no page of HTML, or too large to show here."), 200)
+    return _sealed(page)
 
 
 def _as_text(snapshot: Snapshot, document: dict[str, Any], *, side: str, title: str) -> str:

@@ -43,6 +43,7 @@ PAGES = {
     "change-de": "/c/2/?view=prior",
     "change-ja": "/c/7/?view=prior",
     "monitor": "/m/3/",
+    "selector": "/m/3/selector/?q=h2",
     "monitors": "/monitors/",
     "canaries": "/canaries/",
     "sites": "/sites/?show=all",

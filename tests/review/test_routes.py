@@ -57,6 +57,8 @@ ROUTES: dict[str, str] = {
     "sites": OWN,
     "site": TEAM,
     "canaries": OWN,
+    "selector": TEAM,
+    "frame_trial": OPEN,
     "fleet": OWN,
     "overdue": OWN,
     "verdicts": OWN,
@@ -156,7 +158,7 @@ def address(name: str, world: World) -> str:
         "change": [world.change], "decide": [world.change], "note": [world.change], "evidence": [world.change],
         "here": [world.change], "key_terms": [world.change], "quote": [world.change, 1], "ignore": [world.change, 1], "learn": [world.change, 1], "learned_rule": [world.monitor, 1], "compare": [world.monitor],
         "screenshot": [world.change, "prior"], "picture": [Change.objects.get(pk=world.change).prior_id, "screenshot"], "give_reason": [world.verdict], "monitor": [world.monitor],
-        "check_now": [world.monitor], "report_missed": [world.monitor], "remove_missed": [world.monitor, world.missed], "calibrate_monitor": [world.monitor], "vantages": [world.monitor], "checks_csv": [world.monitor], "monitor_evidence": [world.monitor],
+        "check_now": [world.monitor], "report_missed": [world.monitor], "remove_missed": [world.monitor, world.missed], "calibrate_monitor": [world.monitor], "vantages": [world.monitor], "checks_csv": [world.monitor], "monitor_evidence": [world.monitor], "selector": [world.monitor],
         "site": [Monitor.objects.get(pk=world.monitor).site_id], "calibration": [world.slug], "calibration_propose": [world.slug],
         "hold": [world.hold], "decide_hold": [world.hold], "calibration_apply": [world.slug], "password_reset_confirm": ["x", "y-z"], "digest-stop": ["forged"],
     }  # fmt: skip
