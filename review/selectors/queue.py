@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -13,6 +15,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS, connection
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
+from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -84,22 +87,11 @@ LANGUAGES: dict[str, str] = {
 }  # fmt: skip
 _HASH = re.compile(r"[0-9a-f]{32}")
 NUMBERS = ("site", "type", "team", "priority", "assignee")
+SEVERAL = (*NUMBERS, "kind", "why", "lang")  # parts of which a change has to fit one value of several
+MOST_VALUES = 20  # of one part
 NAMES = (
-    "view",
-    "site",
-    "type",
-    "team",
-    "kind",
-    "why",
-    "lang",
-    "age",
-    "score",
-    "priority",
-    "assignee",
-    "q",
-    "same",
-    "sort",
-)
+    "view", "site", "type", "team", "kind", "why", "lang", "age", "score", "priority", "assignee", "q", "same", "sort",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,68 +99,82 @@ class Filter:
     """What the list is narrowed to; the default is everything that waits."""
 
     view: str = ""
-    site: int | None = None
-    type: int | None = None
-    team: int | None = None
-    kind: str = ""
-    why: str = ""
-    lang: str = ""
+    site: tuple[int, ...] = ()
+    type: tuple[int, ...] = ()
+    team: tuple[int, ...] = ()
+    kind: tuple[str, ...] = ()
+    why: tuple[str, ...] = ()
+    lang: tuple[str, ...] = ()
     age: str = ""
     score: str = ""
-    priority: int | None = None
-    assignee: int | None = None
+    priority: tuple[int, ...] = ()
+    assignee: tuple[int, ...] = ()
     q: str = ""
     same: str = ""
     sort: str = ""
 
     @classmethod
-    def read(cls, values: Mapping[str, str]) -> Filter:
-        """The filter in an address's parameters; what makes no sense is left out."""
+    def read(cls, values: MultiValueDict[str, str]) -> Filter:
+        """The filter in an address's parameters, some of them given several times; what makes no sense is left out."""
 
-        def number(name: str) -> int | None:
-            text = values.get(name, "")
-            return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
+        def numbers(name: str) -> tuple[int, ...]:
+            texts = values.getlist(name)[:MOST_VALUES]
+            return tuple(dict.fromkeys(int(t) for t in texts if t.isascii() and t.isdigit() and len(t) < 16))
+
+        def some_of(name: str, allowed: Mapping[str, object]) -> tuple[str, ...]:
+            return tuple(dict.fromkeys(text for text in values.getlist(name)[:MOST_VALUES] if text in allowed))
 
         def one_of(name: str, allowed: Mapping[str, object]) -> str:
-            text = values.get(name, "")
+            text = values.get(name) or ""
             return text if text in allowed else ""
 
-        priority = number("priority")
         return cls(
             view=one_of("view", VIEWS),
-            site=number("site"),
-            type=number("type"),
-            team=number("team"),
-            kind=one_of("kind", dict(Change.Kind.choices)),
-            why=one_of("why", WHY),
-            lang=one_of("lang", LANGUAGES),
+            site=numbers("site"),
+            type=numbers("type"),
+            team=numbers("team"),
+            kind=some_of("kind", dict(Change.Kind.choices)),
+            why=some_of("why", WHY),
+            lang=some_of("lang", LANGUAGES),
             age=one_of("age", AGES),
             score=one_of("score", SCORES),
-            priority=priority if priority in PRIORITIES else None,
-            assignee=number("assignee"),
-            q=values.get("q", "").replace("\x00", "").strip()[:200],
-            same=found[0] if (found := _HASH.fullmatch(values.get("same", ""))) else "",
+            priority=tuple(value for value in numbers("priority") if value in PRIORITIES),
+            assignee=numbers("assignee"),
+            q=(values.get("q") or "").replace("\x00", "").strip()[:200],
+            same=found[0] if (found := _HASH.fullmatch(values.get("same") or "")) else "",
             sort=one_of("sort", ORDERS),
         )
 
     @classmethod
     def read_query(cls, text: str) -> Filter:
         """The filter in an encoded query string, as links to a change carry it."""
-        return cls.read(dict(parse_qsl(text[:2000])))
+        values = MultiValueDict[str, str]()
+        for name, value in parse_qsl(text[:2000]):
+            values.appendlist(name, value)
+        return cls.read(values)
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The filter as names and values, a name once for each of its values."""
+        found = []
+        for name in NAMES:
+            value = getattr(self, name)
+            found += [(name, str(one)) for one in (value if isinstance(value, tuple) else (value,)) if one != ""]
+        return found
 
     def query(self) -> str:
         """The filter as an encoded query string; empty for the plain queue."""
-        return urlencode([(name, value) for name in NAMES if (value := getattr(self, name)) not in ("", None)])
+        return urlencode(self.pairs)
 
     def without(self, name: str) -> Filter:
         """The filter with one part taken out."""
-        plain: dict[str, Any] = {name: "" if isinstance(getattr(self, name), str) else None}
+        plain: dict[str, Any] = {name: "" if isinstance(getattr(self, name), str) else ()}
         return replace(self, **plain)
 
     @property
     def parts(self) -> list[str]:
         """The names of what narrows the list, the view and the order aside."""
-        return [name for name in NAMES if name not in ("view", "sort") and getattr(self, name) not in ("", None)]
+        return [name for name in NAMES if name not in ("view", "sort") and getattr(self, name)]
 
     @property
     def narrows(self) -> bool:
@@ -204,16 +210,16 @@ def _coded(codes: Sequence[str]) -> Q:
 
 
 _PARTS: dict[str, Callable[[Any, datetime], Q]] = {
-    "site": lambda value, now: Q(monitor__site=value),
-    "type": lambda value, now: Q(monitor__page_type=value),
-    "team": lambda value, now: Q(monitor__team=value),
-    "kind": lambda value, now: Q(kind=value),
-    "why": lambda value, now: _coded(WHY[value][1]),
-    "lang": lambda value, now: Q(prior__language__startswith=value),
+    "site": lambda value, now: Q(monitor__site__in=value),
+    "type": lambda value, now: Q(monitor__page_type__in=value),
+    "team": lambda value, now: Q(monitor__team__in=value),
+    "kind": lambda value, now: Q(kind__in=value),
+    "why": lambda value, now: _coded([code for one in value for code in WHY[one][1]]),
+    "lang": lambda value, now: reduce(or_, (Q(prior__language__startswith=one) for one in value)),
     "age": lambda value, now: Q(**{f"opened_at__{'lt' if AGES[value][2] else 'gte'}": now - AGES[value][1]}),
     "score": lambda value, now: Q(score__gte=SCORES[value][1], score__lt=SCORES[value][2]),
-    "priority": lambda value, now: Q(priority=value),
-    "assignee": lambda value, now: Q(assignment__assignee=value),
+    "priority": lambda value, now: Q(priority__in=value),
+    "assignee": lambda value, now: Q(assignment__assignee__in=value),
     "q": lambda value, now: searching.matching(value),
     "same": lambda value, now: Q(edit_hash=value),
 }

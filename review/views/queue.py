@@ -76,22 +76,18 @@ def _chips(wanted: queue.Filter, user: User, people: list[User]) -> list[dict[st
     choices = _choices(user, people)
     for name, label in _labels().items():
         value = getattr(wanted, name)
-        options = choices[name]
-        set_here = value not in ("", None)
-        # A value that the form doesn't offer (a person who left, a site of another team) still narrows the list.
-        chosen = next((text for key, text in options if key == str(value)), "?") if set_here else ""
-        hidden = [
-            (key, str(val))
-            for key in ("view", "sort", "q", *_labels())
-            if key != name and (val := getattr(wanted, key)) not in ("", None)
-        ]
+        given = [str(one) for one in (value if isinstance(value, tuple) else (value,)) if one != ""]
+        options = dict(choices[name])
         chips.append(
             {
                 "name": name,
                 "label": label,
-                "chosen": chosen,
-                "options": options,
-                "hidden": hidden,
+                # A value that the form doesn't offer (a person who left, a site of another team) still narrows the list.
+                "chosen": ", ".join(options.get(one, "?") for one in given),
+                "given": given,
+                "options": list(options.items()),
+                "several": name in queue.SEVERAL,
+                "hidden": wanted.without(name).pairs,
                 "remove": _address(wanted.without(name)),
             }
         )
@@ -163,7 +159,7 @@ def queue_page(request: HttpRequest) -> HttpResponse:
     user, now = cast("User", request.user), timezone.now()
     if request.GET.get("kind") == "noise":
         return _held_back(request, user)
-    wanted = queue.Filter.read(request.GET.dict())
+    wanted = queue.Filter.read(request.GET)
     changes = queue.changes_in(wanted, user=user, now=now)
     page = keyset.page(
         queue.for_rows(queue.one_of_each(changes, wanted, user=user, now=now)),
@@ -202,7 +198,12 @@ def queue_page(request: HttpRequest) -> HttpResponse:
             "total_number": total,
             "order_words": queue.ORDER_WORDS[wanted.sort],
             "types": [
-                {"label": name, "count": n, "address": _address(queue.Filter(type=pk)), "current": wanted.type == pk}
+                {
+                    "label": name,
+                    "count": n,
+                    "address": _address(queue.Filter(type=(pk,))),
+                    "current": wanted.type == (pk,),
+                }
                 for pk, name, n in queue.type_counts(user=user)
             ],
             "my_verdicts": queue.decided_today(user=user, since=moments.start_of_day(now)),
@@ -280,7 +281,7 @@ def _held_back(request: HttpRequest, user: User) -> HttpResponse:
 def queue_count(request: HttpRequest) -> JsonResponse:
     """How many wait, and how many of this list came since a moment; asked every 30 seconds by an open page."""
     user, now = cast("User", request.user), timezone.now()
-    wanted = queue.Filter.read(request.GET.dict())
+    wanted = queue.Filter.read(request.GET)
     changes = queue.changes_in(wanted, user=user, now=now)
     since = parameters.moment(request.GET.get("since", ""))
     new = 0

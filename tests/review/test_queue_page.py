@@ -91,6 +91,29 @@ def test_only_what_waits_in_ones_teams(analyst: User, sign_in: SignIn) -> None:
     assert titles(sign_in(analyst).get(reverse("queue")).content) == ["mine"]
 
 
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("priority=0&priority=2", ["high", "low"]),
+        ("priority=2&priority=nonsense&priority=2", ["high"]),
+        ("kind=field&kind=gone", ["low", "middle"]),
+        ("kind=field&priority=1&priority=2", ["middle"]),
+        ("why=field&why=hidden", ["high", "middle"]),
+    ],
+)
+def test_several_values_of_a_filter_let_through_what_fits_one_of_them(
+    analyst: User, sign_in: SignIn, query: str, found: list[str]
+) -> None:
+    change("low", priority=0, kind="gone")
+    change("middle", priority=1, kind="field", reasons=[{"code": "field", "text": ""}])
+    change("high", priority=2, flags=["hidden-text"])
+
+    content = sign_in(analyst).get(f"{reverse('queue')}?{query}").content
+
+    assert sorted(titles(content)) == found
+    assert queue.Filter.read_query(queue.Filter.read_query(query).query()) == queue.Filter.read_query(query)
+
+
 @pytest.mark.parametrize("sort", ["", "page", "size", "score", "age"])
 def test_paging_shows_every_row_once_in_order(analyst: User, sign_in: SignIn, sort: str) -> None:
     for number in range(60):
