@@ -1,6 +1,11 @@
-"""axe-core on the pages people work with, in both themes and at two widths."""
+"""axe-core on the pages people work with: both themes, two widths, three languages.
+
+The usual run takes four of the twelve combinations, among them each pair of theme and width and each language; the rest is long.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -13,6 +18,24 @@ from tests.e2e.conftest import Open
 pytestmark = pytest.mark.browser
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 WIDTHS = [(1440, 900), (390, 844)]
+LANGUAGES = {"en": "en-GB", "de": "de-DE", "ja": "ja-JP"}
+USUAL = {("light", 1440, "en"), ("dark", 390, "de"), ("light", 390, "ja"), ("dark", 1440, "ja")}
+STATES = [
+    pytest.param(
+        {
+            "color_scheme": theme,
+            "viewport": {"width": size[0], "height": size[1]},
+            "locale": locale,
+            "bypass_csp": True,
+            "reduced_motion": "reduce",
+        },
+        id=f"{theme}-{size[0]}-{language}",
+        marks=() if (theme, size[0], language) in USUAL else pytest.mark.long,
+    )
+    for theme in ("light", "dark")
+    for size in WIDTHS
+    for language, locale in LANGUAGES.items()
+]
 
 
 def problems(page: object) -> list[str]:
@@ -25,10 +48,9 @@ def problems(page: object) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", WIDTHS)
+@pytest.mark.parametrize("state", STATES)
 def test_axe_finds_nothing_on_the_pages_of_a_reviewer(
-    open_as: Open, site: str, theme: str, size: tuple[int, int], people: dict[str, object]
+    open_as: Open, site: str, state: dict[str, Any], people: dict[str, object]
 ) -> None:
     seed.past_verdicts(people)  # type: ignore[arg-type]
     seed.more_shapes(people)  # type: ignore[arg-type]
@@ -41,25 +63,23 @@ def test_axe_finds_nothing_on_the_pages_of_a_reviewer(
     found = {}
     for path in (
         "/", "/queue/", f"/c/{change.pk}/", f"/c/{change.pk}/?view=split", f"/c/{change.pk}/?view=fields",
-        f"/c/{change.pk}/?view=rendered", f"/c/{change.pk}/ignore/1/", f"/c/{change.pk}/?view=prior&d=000000000000", f"/m/{change.monitor_id}/compare/",
+        f"/c/{change.pk}/?view=rendered", f"/c/{change.pk}/ignore/1/", f"/c/{change.pk}/?view=prior&d=000000000000", f"/m/{change.monitor_id}/compare/", f"/m/{change.monitor_id}/selector/?q=h2",
         "/queue/?q=data", "/queue/?q=nowhere&priority=3", "/queue/?view=snoozed", "/monitors/", f"/m/{change.monitor_id}/", "/sites/", "/canaries/", f"/sites/{jacket.site_id}/", f"/sites/{change.monitor.site_id}/", "/verdicts/", "/verdicts/report/", "/fields/", f"/fields/?monitor={jacket.pk}", f"/fields/?monitor={jacket.pk}&name=price", "/calibration/privacy-policy/",
         "/me/", "/queue/?kind=noise", "/nowhere/",
     ):  # fmt: skip
         page.goto(site + path)
+        assert page.locator("html").get_attribute("lang") == state["locale"][:2]
         if lines := problems(page):
             found[path] = lines
 
     assert found == {}
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", WIDTHS)
+@pytest.mark.parametrize("state", STATES)
 def test_axe_finds_nothing_on_a_comparison_of_vantages(
-    open_as: Open, site: str, theme: str, size: tuple[int, int], people: dict[str, object]
+    open_as: Open, site: str, state: dict[str, Any], people: dict[str, object]
 ) -> None:
-    page = open_as(
-        color_scheme=theme, viewport={"width": size[0], "height": size[1]}, bypass_csp=True, reduced_motion="reduce"
-    )
+    page = open_as(**state)
     change = Change.objects.get(monitor__name="Privacy notice", state="open")
     sides = [
         {"vantage": name, "final_url": change.monitor.url, "at": "2026-11-30T09:00:00+00:00", "ms": 80, "status": 200,
@@ -77,10 +97,9 @@ def test_axe_finds_nothing_on_a_comparison_of_vantages(
     assert problems(page) == []
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", WIDTHS)
-def test_axe_finds_nothing_at_the_door(chromium: Browser, site: str, theme: str, size: tuple[int, int]) -> None:
-    context = chromium.new_context(color_scheme=theme, viewport={"width": size[0], "height": size[1]}, bypass_csp=True)  # type: ignore[arg-type]
+@pytest.mark.parametrize("state", STATES)
+def test_axe_finds_nothing_at_the_door(chromium: Browser, site: str, state: dict[str, Any]) -> None:
+    context = chromium.new_context(**state)
     page = context.new_page()
     found = {}
     for path in ("/login/", "/password/"):
