@@ -55,9 +55,7 @@ def test_axe_finds_nothing_on_the_pages_of_a_reviewer(
     seed.past_verdicts(people)  # type: ignore[arg-type]
     seed.more_shapes(people)  # type: ignore[arg-type]
     seed.plantings()
-    page = open_as(
-        color_scheme=theme, viewport={"width": size[0], "height": size[1]}, bypass_csp=True, reduced_motion="reduce"
-    )
+    page = open_as(**state)
     change = Change.objects.get(monitor__name="Privacy notice", state="open")
     jacket = Monitor.objects.get(name="Trail jacket")
     found = {}
