@@ -76,7 +76,7 @@ def test_a_claim_reads_monitors_by_an_index() -> None:
         ("/verdicts/", "verdict_log"),
         ("/verdicts/?action=second", "verdict_log_of_action"),
         ("/", "monitor_troubled"),
-        ("/queue/", "change_queue"),
+        ("/queue/", "change_waiting"),
         ("/m/7/", "check_once"),
     ],
 )
