@@ -194,7 +194,12 @@ class Summary:
     @property
     def seen(self) -> int:
         """How many were noticed the last time that they were planted on."""
-        return self.total - self.failed - self.untried
+        return self.tried - self.failed
+
+    @property
+    def tried(self) -> int:
+        """How many have been planted on, and it is known what came of it."""
+        return self.total - self.untried
 
 
 def standings(*, now: datetime) -> list[Standing]:

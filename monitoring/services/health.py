@@ -226,7 +226,7 @@ def _canaries(now: datetime) -> tuple[State, str]:
     found = canaries.summary(now=now)
     if found is None:
         return State.OK, "off" if not settings.CANARY_S else "not made yet"
-    said = f"{found.seen} of {found.total} noticed the last time"
+    said = f"{found.seen} of {found.tried} noticed the last time" if found.tried else "none was planted on yet"
     if found.last_seen_at is not None:
         said += f", the last one {span(now - found.last_seen_at)} ago"
     if found.asleep:
