@@ -127,6 +127,8 @@ class Change(models.Model):
             models.Index(fields=["monitor", "-opened_at"], name="change_of_monitor"),
             # how many came in a span of time: WHERE opened_at BETWEEN ..
             models.Index(fields=["opened_at"], name="change_by_time"),
+            # the audit samples of a time: WHERE kind = audit AND opened_at >= ..
+            models.Index(fields=["opened_at"], name="change_audits", condition=models.Q(kind="audit")),
             # snoozed ones to wake: WHERE state = snoozed AND snoozed_until <= now
             # what is held: WHERE hold
             models.Index(fields=["hold"], name="change_held", condition=models.Q(hold__isnull=False)),

@@ -82,6 +82,10 @@ class Site(models.Model):
         ordering = ["name"]
         verbose_name = _("site")
         verbose_name_plural = _("sites")
+        indexes = [
+            # the first by name that have pages one may see: ORDER BY name, id LIMIT ..
+            models.Index(fields=["name", "id"], name="site_by_name"),
+        ]
         constraints = [
             models.CheckConstraint(condition=models.Q(gap_s__gte=0, gap_s__lte=3600), name="site_gap_range"),
             models.CheckConstraint(

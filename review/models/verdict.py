@@ -9,6 +9,17 @@ from django.utils.translation import gettext_lazy as _
 from monitoring.models import Change
 
 
+class VerdictQuerySet(models.QuerySet["Verdict"]):
+    """Verdicts, narrowed in words."""
+
+    def standing(self) -> VerdictQuerySet:
+        """Those that nobody took back.
+
+        Asked as `NOT EXISTS`: of a join with what is not there PostgreSQL expects one row where there are a million.
+        """
+        return self.filter(~models.Exists(Verdict.objects.filter(undoes=models.OuterRef("pk"))))
+
+
 class Verdict(models.Model):
     """One decision on a change; undo adds a row. Carries the hash of the diff the person saw."""
 
@@ -51,6 +62,8 @@ class Verdict(models.Model):
     calibrates = models.BooleanField(default=True)
     idempotency_key = models.CharField(max_length=40, unique=True)
     at = models.DateTimeField(_("when"))
+
+    objects = VerdictQuerySet.as_manager()
 
     class Meta:
         ordering = ["-at", "-pk"]

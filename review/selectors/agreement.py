@@ -53,9 +53,8 @@ def quality(page_type: PageType, *, user: User, now: datetime) -> Quality:
     recent = Verdict.objects.filter(change__monitor__in=monitors.values("pk"), at__gte=now - SPAN).order_by("-pk")
     timed = recent.filter(
         action__in=[Verdict.Action.APPROVE, Verdict.Action.DISMISS],
-        undone_by__isnull=True,
         seconds_on_screen__isnull=False,
-    )
+    ).standing()
     seconds = [value for value in timed.values_list("seconds_on_screen", flat=True)[:MOST] if value is not None]
     opinions = list(recent.filter(action=Verdict.Action.SECOND).values_list("change", "actor", "opinion", "at")[:MOST])
     standing = _standing(change for change, *_ in opinions)
@@ -83,8 +82,7 @@ def _standing(changes: Iterable[int]) -> dict[int, tuple[str, int]]:
     rows = Verdict.objects.filter(
         change__in=set(changes),
         action__in=[Verdict.Action.APPROVE, Verdict.Action.DISMISS],
-        undone_by__isnull=True,
-    )
+    ).standing()
     return {
         change: (action, actor)
         for change, action, actor in rows.order_by("pk").values_list("change", "action", "actor")

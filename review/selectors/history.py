@@ -25,8 +25,8 @@ COUNTED = 10_000  # checks; more of one page are not counted at each look
 
 def counts_by_outcome(monitor: Monitor, *, since: datetime) -> dict[str, int]:
     """How many checks came to each outcome, of the newest COUNTED."""
-    newest = monitor.checks.filter(started_at__gte=since).order_by("-check_no").values("pk")[:COUNTED]
-    rows = Check.objects.filter(pk__in=newest).values_list("outcome").annotate(n=Count("pk")).order_by()
+    newest = monitor.checks.filter(started_at__gte=since, check_no__gt=monitor.check_no - COUNTED)
+    rows = newest.values_list("outcome").annotate(n=Count("pk")).order_by()
     return {**dict.fromkeys(Outcome.values, 0), **{str(outcome): n for outcome, n in rows}}
 
 
@@ -54,10 +54,13 @@ class Plotted:
 
 
 def plotted(monitor: Monitor, *, now: datetime, span: timedelta = YEAR, current: Change | None = None) -> list[Plotted]:
-    """The monitor's comparisons that found a difference, oldest first, the newest CHART_POINTS of them; two queries."""
+    """The comparisons of the newest COUNTED checks that found a difference, oldest first, at most CHART_POINTS; two queries."""
     checks = (
         monitor.checks.filter(
-            started_at__gte=now - span, score__isnull=False, outcome__in=[Outcome.NOISE, Outcome.CONTENT]
+            started_at__gte=now - span,
+            check_no__gt=monitor.check_no - COUNTED,
+            score__isnull=False,
+            outcome__in=[Outcome.NOISE, Outcome.CONTENT],
         )
         .order_by("-check_no")
         .values_list("pk", "started_at", "score", "cut", "distance", "threshold", "outcome")[:CHART_POINTS]
@@ -193,9 +196,9 @@ def history(monitor: Monitor, *, kind: str, before: int | None, size: int = 200)
     }
     standing = {
         v.change_id: v
-        for v in Verdict.objects.filter(
-            change__in=[c.pk for c in changes.values()], action__in=["approve", "dismiss"], undone_by__isnull=True
-        ).select_related("actor")
+        for v in Verdict.objects.filter(change__in=[c.pk for c in changes.values()], action__in=["approve", "dismiss"])
+        .standing()
+        .select_related("actor")
     }
     entries = collapse(rows, changes, standing)
     if not kind:

@@ -54,11 +54,10 @@ def counting_verdicts(owner: Owner, *, user: User | None, now: datetime) -> Quer
     verdicts = Verdict.objects.filter(
         change__monitor__in=_monitors(owner, user).values("pk"),
         action__in=["approve", "dismiss"],
-        undone_by__isnull=True,
         calibrates=True,
         score__isnull=False,
         at__gte=now - SPAN,
-    )
+    ).standing()
     return verdicts.order_by("-pk")
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 DAYS = 90
-MOST_FOUND = 10_000  # approved changes of the time that are counted, the newest; a rate errs to the high side beyond
+MOST_FOUND = 4_000  # approved changes of the time that are counted, the newest; a rate errs to the high side beyond
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def _figures(monitors: QuerySet[Monitor], *, now: datetime, days: int) -> tuple[
     sampling = PageType.objects.filter(audit_share__gt=0, monitors__in=monitors.values("pk"))
     sampled = dict.fromkeys(sampling.values_list("pk", "audit_share"), 0)  # where nothing came yet too
     sampled |= {(kind, share): n for kind, share, n in audits.values_list(*by).annotate(n=Count("pk")).order_by()}
-    standing = Verdict.objects.filter(undone_by__isnull=True, calibrates=True, change__in=audits.values("pk"))
+    standing = Verdict.objects.filter(calibrates=True, change__in=audits.values("pk")).standing()
     decided = standing.filter(action__in=["approve", "dismiss"]).order_by()
     counts: dict[tuple[int, float], dict[str, int]] = {}
     grouped = decided.values_list("change__monitor__page_type", "change__sample_share", "action")

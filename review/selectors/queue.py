@@ -381,9 +381,7 @@ def type_counts(*, user: User) -> list[tuple[int, str, int]]:
 
 def decided_today(*, user: User, since: datetime) -> int:
     """How many verdicts of the user stand since a moment."""
-    return Verdict.objects.filter(
-        actor=user, at__gte=since, action__in=["approve", "dismiss"], undone_by__isnull=True
-    ).count()
+    return Verdict.objects.filter(actor=user, at__gte=since, action__in=["approve", "dismiss"]).standing().count()
 
 
 def held_back(*, user: User) -> QuerySet[Check]:

@@ -86,7 +86,7 @@ def verdicts(wanted: Filter, *, user: User) -> QuerySet[Verdict]:
 
 def approvals(wanted: Filter, *, user: User) -> QuerySet[Verdict]:
     """The approvals in force among those a filter lets through, with both captures, second opinions and notes."""
-    standing = Verdict.objects.filter(_condition(wanted), action=Verdict.Action.APPROVE, undone_by__isnull=True)
+    standing = Verdict.objects.filter(_condition(wanted), action=Verdict.Action.APPROVE).standing()
     seconds = Verdict.objects.filter(action=Verdict.Action.SECOND).select_related("actor").order_by("pk")
     return (
         of_visible(standing, user, "change__monitor")

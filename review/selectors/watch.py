@@ -58,7 +58,7 @@ def figures(*, user: User, now: datetime) -> Figures:
     late = monitors.filter(
         enabled=True, quarantined_at__isnull=True, next_check_at__lt=now - timedelta(minutes=15)
     ).order_by("next_check_at")
-    overdue = late[:COUNTED].count()
+    overdue = late.order_by()[:COUNTED].count()
     return Figures(
         checks=total,
         answered=total - counts.get(Outcome.BLOCKED, 0) - counts.get(Outcome.ERROR, 0),

@@ -181,7 +181,7 @@ def gather(user: User, *, now: datetime, since: datetime) -> Facts:
     monitors = Monitor.objects.visible_to(user)
     checks = Check.objects.filter(monitor__in=monitors, started_at__gte=since, started_at__lt=now)
     by_outcome = dict(checks.values_list("outcome").annotate(n=Count("pk")))
-    verdicts = Verdict.objects.filter(change__monitor__in=monitors, at__gte=since, at__lt=now, undone_by__isnull=True)
+    verdicts = Verdict.objects.filter(change__monitor__in=monitors, at__gte=since, at__lt=now).standing()
     decided = dict(verdicts.values_list("action").annotate(n=Count("pk")))
     total = sum(by_outcome.values())
     return Facts(

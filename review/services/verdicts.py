@@ -97,7 +97,8 @@ type Outcome = Recorded | Taken | Stale
 def standing_verdict(change_id: int) -> Verdict | None:
     """The approval or dismissal in force for a change."""
     return (
-        Verdict.objects.filter(change=change_id, action__in=STATES, undone_by__isnull=True)
+        Verdict.objects.filter(change=change_id, action__in=STATES)
+        .standing()
         .select_related("actor")
         .order_by("-pk")
         .first()
@@ -106,7 +107,7 @@ def standing_verdict(change_id: int) -> Verdict | None:
 
 def last_undoable(actor: User) -> Verdict | None:
     """What the person's undo would take back: their newest verdict or snooze that stands, in a team they are still in."""
-    standing = Verdict.objects.filter(actor=actor, action__in=(*STATES, Verdict.Action.SNOOZE), undone_by__isnull=True)
+    standing = Verdict.objects.filter(actor=actor, action__in=(*STATES, Verdict.Action.SNOOZE)).standing()
     return (
         of_visible(standing, actor, "change__monitor").select_related("change__monitor__site").order_by("-pk").first()
     )
@@ -242,9 +243,7 @@ def given_together(verdict: Verdict) -> list[Verdict]:
     batch, sep, _pk = verdict.idempotency_key.partition(ALIKE)
     if not sep:
         return [verdict]
-    same = Verdict.objects.filter(
-        actor=verdict.actor_id, idempotency_key__startswith=f"{batch}{ALIKE}", undone_by__isnull=True
-    )
+    same = Verdict.objects.filter(actor=verdict.actor_id, idempotency_key__startswith=f"{batch}{ALIKE}").standing()
     return list(same.select_related("change__monitor").order_by("pk"))
 
 
@@ -315,7 +314,8 @@ def _undo(verdict: Verdict, *, actor: User, key: str, now: datetime) -> bool:
             row = Change.objects.only("state", "version").get(pk=verdict.change_id)
             expected = STATES.get(Verdict.Action(verdict.action), Change.State.SNOOZED)
             newest = (
-                Verdict.objects.filter(change=verdict.change_id, undone_by__isnull=True)
+                Verdict.objects.filter(change=verdict.change_id)
+                .standing()
                 .exclude(action__in=[Verdict.Action.UNDO, Verdict.Action.SECOND])
                 .order_by("-pk")
                 .first()
