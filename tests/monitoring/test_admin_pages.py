@@ -60,7 +60,7 @@ def test_the_menu_is_sorted_by_purpose(root: Client) -> None:
 
     assert list(groups) == ["What is watched", "People", "Evidence"]
     assert groups["What is watched"][:3] == ["Monitor", "PageType", "Vantage"]
-    assert groups["People"] == ["User", "Team"]
+    assert groups["People"] == ["User", "Team", "Route"]
     assert {"Check", "Snapshot", "Verdict", "SettingChange"} <= set(groups["Evidence"])
 
 
