@@ -114,7 +114,7 @@ class Warden:
     """
 
     def __init__(self) -> None:
-        self._pid = self._parent = 0
+        self._pid = self._parent = self._forking = 0
         self._children: set[Any] = set()  # multiprocessing's own process objects
 
     def look(self) -> None:
@@ -122,20 +122,27 @@ class Warden:
         if self._pid != os.getpid():
             self._begin()
         faulthandler.dump_traceback_later(HANGS_AFTER_S, exit=True)
-        killed = [child for child in self._children if (child.exitcode or 0) < 0]
-        if killed:
-            self._end(killed[0])
-        self._children = set(multiprocessing.active_children())
+        # Who was started since the last look may have ended already. Not `active_children`: it forgets who ended.
+        known = self._children | set(multiprocessing.process._children)  # type: ignore[attr-defined]
+        codes = {child: child.exitcode for child in known}  # asked once: nobody ends between two answers
+        for child, code in codes.items():
+            if code is not None and code < 0:
+                self._end(child)
+        self._children = {child for child, code in codes.items() if code is None}
 
     def _begin(self) -> None:
         self._pid, self._parent = os.getpid(), os.getppid()
         self._children = set()
         _die_with(self._parent)
         # The timer is a thread of C; a fork while it is armed would leave its lock taken in the child.
-        os.register_at_fork(before=faulthandler.cancel_dump_traceback_later, after_in_child=self._born)
+        os.register_at_fork(before=self._forks, after_in_child=self._born)
+
+    def _forks(self) -> None:
+        faulthandler.cancel_dump_traceback_later()
+        self._forking = os.getpid()
 
     def _born(self) -> None:
-        if os.getppid() == self._pid:
+        if self._forking == self._pid:  # not `getppid`: the parent may have been killed by now
             _die_with(self._pid)
 
     def _end(self, killed: Any) -> NoReturn:

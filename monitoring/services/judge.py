@@ -828,6 +828,8 @@ class _Visit:
         What ignore rules cut out of the page before it is judged is shown too: it is noise by a person's word only.
         """
         monitor, share = self.monitor, self.monitor.page_type.audit_share
+        if monitor.is_sample:  # made to be looked at, and of no use to a rate
+            return {}
         if hash01("audit", monitor.pk, monitor.check_no + 1) >= share:
             return {}
         document = diff(*self._uncut()) if self.rules.ignore_selectors else diff(self._baseline_whole(), self.whole)

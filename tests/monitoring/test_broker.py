@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -169,7 +170,8 @@ def test_no_process_of_a_cluster_outlives_a_killed_one(kind: str) -> None:
         [sys.executable, "-W", "error", "-c", textwrap.dedent(_CLUSTER), kind],
         cwd=ROOT, env=os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    with program:
+    with program, contextlib.ExitStack() as stack:
+        stack.callback(program.kill)
         assert program.stdout is not None
         sentinel = int(program.stdout.readline())
         children = [int(pid) for pid in program.stdout.readline().split()]

@@ -110,8 +110,11 @@ def test_an_error_of_djangos_checks_is_a_problem(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(("mode", "grade"), [(0o600, OK), (0o640, OK), (0o644, PROBLEM), (0o662, PROBLEM)])
-def test_modes_of_secret_files(settings: Any, tmp_path: Path, mode: int, grade: Grade) -> None:
+def test_modes_of_secret_files(
+    settings: Any, tmp_path: Path, mode: int, grade: Grade, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings.DATA_DIR = tmp_path
+    monkeypatch.setattr("config.environment.files_read", dict)  # not what other tests had read
     key = tmp_path / "secret-key"
     key.write_text("x" * 60)
     key.chmod(mode)
