@@ -114,7 +114,7 @@ def at_random(world: World, log: Path, *, kills: int, seed: int) -> list[Row]:
     try:
         for _ in range(kills):
             ends = time.monotonic() + rng.uniform(0.1, 1.2)
-            while time.monotonic() < ends:
+            while time.monotonic() < ends or world.has_suspects(2):
                 crew.tend()
                 if not world.left():
                     world.open_round(edited=rounds % 3 > 0)

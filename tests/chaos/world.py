@@ -129,11 +129,11 @@ class World:
         unsent = OutboxMessage.objects.exclude(state="sent").count()
         return Monitor.objects.exclude(check_no=self.rounds + 1).count() + unsent
 
-    def has_suspects(self) -> bool:
-        """Whether a page is suspected of killing its workers. It is rightly set aside after more kills; here others do them."""
+    def has_suspects(self, times: int = 1) -> bool:
+        """Whether a page is suspected of killing workers so many times. It is rightly set aside after three; here others do it."""
         from monitoring.models import Monitor
 
-        return Monitor.objects.filter(stage_failures__gt=0).exists()
+        return Monitor.objects.filter(stage_failures__gte=times).exists()
 
     def visits(self) -> int:
         """Visits on disk."""
