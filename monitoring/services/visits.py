@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, F, Sum
+from django.db.models import Count, F, QuerySet, Sum
 
-from monitoring.models import Check, HourTally, TallyMark
+from monitoring.models import Check, HourTally, Monitor, TallyMark
 
 DAY = timedelta(hours=24)
 KEPT = timedelta(days=8)
@@ -39,7 +39,7 @@ def counts(*, now: datetime, teams: Sequence[int] | None) -> dict[str, int]:
             hours = hours.filter(team__in=teams)
         found.update({row["outcome"]: row["n"] for row in hours.order_by().values("outcome").annotate(n=Sum("n"))})
         since = mark
-    recent = Check.objects.filter(started_at__gte=since, monitor__is_canary=False)
+    recent = _without_canaries(Check.objects.filter(started_at__gte=since))
     if teams is not None:
         recent = recent.filter(monitor__team__in=teams)
     found.update(dict(recent.order_by().values_list("outcome").annotate(n=Count("pk"))))
@@ -73,7 +73,7 @@ def _step(now: datetime) -> int | None:
                 TallyMark.objects.filter(pk=1).update(until=last)
             return None
         rows = (
-            Check.objects.filter(started_at__gte=start, started_at__lt=until, monitor__is_canary=False)
+            _without_canaries(Check.objects.filter(started_at__gte=start, started_at__lt=until))
             .order_by()
             .values_list("monitor__team", "outcome")
             .annotate(n=Count("pk"))
@@ -88,6 +88,11 @@ def _step(now: datetime) -> int | None:
             added += n
         TallyMark.objects.filter(pk=1).update(until=until)
     return added
+
+
+def _without_canaries(checks: QuerySet[Check]) -> QuerySet[Check]:
+    """Left out by the list of the few there are: of a join with all monitors SQLite reads a million first."""
+    return checks.exclude(monitor__in=Monitor.objects.filter(is_canary=True).values("pk"))
 
 
 def _begin(at: datetime) -> None:

@@ -57,9 +57,13 @@ class Command(BaseCommand):
         self.stdout.write(self.style.SUCCESS(f"The database is that of release {settings.VERSION}"))
 
     def _analyse(self) -> None:
-        """Tell the database what is in new columns: PostgreSQL takes one that it knows nothing of for rarely empty."""
+        """Tell the database what is in its tables now.
+
+        PostgreSQL takes a new column that it knows nothing of for rarely empty, and SQLite forgets what it knew of a table
+        that was made anew for a new column.
+        """
         with connection.cursor() as cursor:
-            cursor.execute("ANALYZE" if connection.vendor == "postgresql" else "PRAGMA optimize=0x10002")
+            cursor.execute("ANALYZE")
 
     def _steps(self) -> list[Migration]:
         executor = MigrationExecutor(connection)
