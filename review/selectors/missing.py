@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from monitoring.calibrating.audit import Missed, Stratum, missed
 from monitoring.models import Change, Monitor, PageType
@@ -61,10 +61,12 @@ def _together(strata: dict[int, list[Stratum]], found: Counter[int]) -> Missed:
 
 def _figures(monitors: QuerySet[Monitor], *, now: datetime, days: int) -> tuple[dict[int, list[Stratum]], Counter[int]]:
     """The audit samples by page type's id and share, and the approved changes of the queue by page type's id."""
-    changes = Change.objects.filter(monitor__in=monitors.values("pk"), opened_at__gte=now - timedelta(days=days))
+    # Asked of each row: a list of the monitors would be made first, of a million of them.
+    of_theirs = Exists(monitors.filter(pk=OuterRef("monitor")))
+    changes = Change.objects.filter(of_theirs, opened_at__gte=now - timedelta(days=days))
     audits = changes.filter(kind=Change.Kind.AUDIT, sample_share__gt=0)
     by = ("monitor__page_type", "sample_share")
-    sampling = PageType.objects.filter(audit_share__gt=0, monitors__in=monitors.values("pk"))
+    sampling = PageType.objects.filter(Exists(monitors.filter(page_type=OuterRef("pk"))), audit_share__gt=0)
     sampled = dict.fromkeys(sampling.values_list("pk", "audit_share"), 0)  # where nothing came yet too
     sampled |= {(kind, share): n for kind, share, n in audits.values_list(*by).annotate(n=Count("pk")).order_by()}
     standing = Verdict.objects.filter(calibrates=True, change__in=audits.values("pk")).standing()
